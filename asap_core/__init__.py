@@ -1,0 +1,1 @@
+"""ASAP: align a simulator with a robot and train policies that survive the difference."""

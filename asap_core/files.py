@@ -1,0 +1,123 @@
+"""Writing so that a kill leaves nothing half: everything is written beside and renamed into place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from asap_core.errors import InputFileError, StageError
+
+_TMP_MARK = ".partial-"
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{_TMP_MARK}{path.name}-{uuid.uuid4().hex[:8]}")
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed writer of `path` left beside it."""
+    for left in path.parent.glob(f"{_TMP_MARK}{path.name}-*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def _prepare(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+    except OSError as error:
+        raise StageError(f"{path}: cannot be written: {error.strerror}. Free or unlock {path.parent} and run again") from error
+
+
+@contextmanager
+def atomic_file(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it replaces `path`, on an exception it is removed.
+
+    Raises:
+        StageError: the folder is read-only or the disk is full.
+    """
+    path = Path(path)
+    _prepare(path)
+    partial = _beside(path)
+    try:
+        yield partial
+        os.replace(partial, path)
+    except OSError as error:
+        raise StageError(f"{path}: cannot be written: {error.strerror or error}. Nothing was kept") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_dir(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; on success it takes the place of `path` as a whole.
+
+    Raises:
+        StageError: the parent is read-only or the disk is full.
+    """
+    path = Path(path)
+    _prepare(path)
+    partial = _beside(path)
+    try:
+        partial.mkdir()
+        yield partial
+        if path.exists():
+            old = _beside(path)
+            os.replace(path, old)
+            os.replace(partial, path)
+            shutil.rmtree(old)
+        else:
+            os.replace(partial, path)
+    except OSError as error:
+        raise StageError(f"{path}: cannot be written: {error.strerror or error}. Nothing was kept") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Write `value` as indented JSON with sorted keys, atomically. NaN is refused."""
+    with atomic_file(path) as partial:
+        partial.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read_json(path: Path | str) -> Any:
+    """Read JSON.
+
+    Raises:
+        InputFileError: missing or not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text())
+    except FileNotFoundError:
+        raise InputFileError(path, "missing") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputFileError(path, f"not JSON: {error}") from None
+
+
+def sha256_file(path: Path | str) -> str:
+    """Hex digest of a file's bytes."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sha256_tree(path: Path | str) -> str:
+    """Hex digest of a file, or of every file under a folder with its relative name."""
+    path = Path(path)
+    if path.is_file():
+        return sha256_file(path)
+    digest = hashlib.sha256()
+    for item in sorted(p for p in path.rglob("*") if p.is_file()):
+        digest.update(item.relative_to(path).as_posix().encode() + b"\0" + sha256_file(item).encode())
+    return digest.hexdigest()
+
+
+def content_key(*parts: Any) -> str:
+    """A short key of JSON-serialisable parts: equal parts, equal key."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
