@@ -1,0 +1,72 @@
+# ASAP: everything runs in .venv, which `make install` creates. Nothing outside this folder is written.
+#
+#   make install    create .venv
+#   make demo       the whole loop on the embedded motions, then the comparison table
+#   make ui         Prefect and MLflow on loopback, with a worker that runs the loop; Ctrl-C stops all
+#   make test       the quick tests; make test-slow the others; make check lint, format and types
+#   make clean      remove what stages and tools made here; the environment and DVC's cache stay
+#
+#   PYTHON          the interpreter .venv is made from: 3.11 or 3.12, the first that works if not given
+#   TORCH_INDEX     an extra index for torch; https://download.pytorch.org/whl/cpu saves a CUDA build of 3 GB
+#   EXTRAS          optional parts, such as EXTRAS=dev,robot,ray
+#   PREFECT_PORT, MLFLOW_PORT
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
+	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
+	&& { echo "$$python"; break; }; done)
+TORCH_INDEX ?=
+EXTRAS ?= dev
+PREFECT_PORT ?= 4200
+MLFLOW_PORT ?= 5000
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.asap-installed
+INSTALLED_FROM := pyproject.toml $(wildcard constraints/*.txt)
+
+.PHONY: help install demo test test-slow check ui clean
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+install: $(STAMP)
+
+$(STAMP): $(INSTALLED_FROM)
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || \
+		{ echo "no Python 3.11 or 3.12 found; name one: make install PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@constraints=constraints/py311.txt; \
+	$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || constraints=constraints/py312-isaaclab.txt; \
+	echo "installing into $(VENV) with $$constraints"; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c "$$constraints" \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[$(EXTRAS)]'
+	@touch $(STAMP)
+
+demo: install
+	$(BIN)/asap params --check
+	$(BIN)/dvc repro
+	$(BIN)/asap models sync
+	$(BIN)/asap summary
+
+test: install
+	$(BIN)/python -m pytest -m "not slow"
+
+# Exit status 5 is pytest's "no test selected".
+test-slow: install
+	$(BIN)/python -m pytest -m slow || test $$? -eq 5
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+ui: install
+	$(BIN)/asap ui --prefect-port $(PREFECT_PORT) --mlflow-port $(MLFLOW_PORT)
+
+clean:
+	rm -rf .asap data/reconstructed data/screened data/retargeted data/rollouts models evaluation registry build *.egg-info
+	find asap_core flows infra tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +
