@@ -1,0 +1,1 @@
+"""Records of human and robot motion, and one module per file format."""

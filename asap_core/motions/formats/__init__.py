@@ -1,0 +1,1 @@
+"""One reader or writer module per motion file format."""

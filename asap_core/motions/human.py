@@ -1,0 +1,114 @@
+"""`HumanMotion`: SMPL-24 joint rotations over a skeleton, as reconstructed from a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asap_core.errors import InputFileError
+from asap_core.motions.skeleton import JOINT_NAMES, NUM_JOINTS, PARENTS
+from asap_core.motions.tables import Source, check_array, check_fps, read_table, take_columns, take_source, write_table
+from asap_core.rotations import Array, quat_to_matrix, rotvec_to_quat
+
+FORMAT = "asap-human-motion"
+VERSION = 1
+_ROOT_COLUMNS = [f"root_{axis}" for axis in "xyz"]
+_ROTATION_COLUMNS = [f"{name}_{axis}" for name in JOINT_NAMES for axis in "xyz"]
+
+
+@dataclass(frozen=True)
+class HumanMotion:
+    """A person's motion in a z-up world.
+
+    Raises:
+        InputFileError: from the constructor, on an array of another shape, a NaN, or fewer than two frames.
+    """
+
+    name: str
+    fps: float
+    """Frames per second."""
+    joint_rotations: Array
+    """(T, 24, 3) axis times angle in rad, each in its parent's frame; joint 0 in the world."""
+    root_translation: Array
+    """(T, 3) pelvis joint in the world, m."""
+    skeleton: Array
+    """(24, 3) offset of each joint from its parent at rest, m."""
+    source: Source
+    screening: dict[str, Any] | None = field(default=None)
+    """The screen's verdict, once it has passed there."""
+
+    def __post_init__(self) -> None:
+        path = self.source.path
+        check_fps(path, "fps", self.fps)
+        check_array(path, "joint_rotations", self.joint_rotations, (None, NUM_JOINTS, 3))
+        check_array(path, "root_translation", self.root_translation, (len(self.joint_rotations), 3))
+        check_array(path, "skeleton", self.skeleton, (NUM_JOINTS, 3))
+        if self.num_frames < 2:
+            raise InputFileError(path, f"frames: found {self.num_frames}, expected at least 2")
+
+    @property
+    def num_frames(self) -> int:
+        """T."""
+        return len(self.root_translation)
+
+    def global_rotations(self) -> Array:
+        """Rotation (T, 24, 3, 3) of each joint's frame in the world."""
+        local = quat_to_matrix(rotvec_to_quat(self.joint_rotations))
+        world = local.copy()
+        for joint in range(1, NUM_JOINTS):
+            world[:, joint] = world[:, PARENTS[joint]] @ local[:, joint]
+        return world
+
+    def joint_positions(self, rotations: Array | None = None) -> Array:
+        """Joint positions (T, 24, 3) in the world, m. `rotations` may hold `global_rotations()` if they are at hand."""
+        world = self.global_rotations() if rotations is None else rotations
+        positions = np.empty((self.num_frames, NUM_JOINTS, 3))
+        positions[:, 0] = self.root_translation
+        for joint in range(1, NUM_JOINTS):
+            parent = PARENTS[joint]
+            positions[:, joint] = positions[:, parent] + world[:, parent] @ self.skeleton[joint]
+        return positions
+
+    def with_screening(self, verdict: dict[str, Any]) -> HumanMotion:
+        """A copy that carries the screen's verdict."""
+        return replace(self, screening=verdict)
+
+    def save(self, path: Path | str) -> None:
+        """Write as Parquet with a JSON header, atomically."""
+        rotations = self.joint_rotations.reshape(self.num_frames, -1)
+        columns = dict(zip(_ROOT_COLUMNS, self.root_translation.T, strict=True))
+        columns |= dict(zip(_ROTATION_COLUMNS, rotations.T, strict=True))
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "fps": float(self.fps),
+            "skeleton": self.skeleton.tolist(),
+            "source": self.source.to_header(),
+            "screening": self.screening,
+        }
+        write_table(path, columns, header)
+
+    @classmethod
+    def load(cls, path: Path | str) -> HumanMotion:
+        """Read what `save` wrote.
+
+        Raises:
+            InputFileError: missing, truncated, of another format, or with impossible values.
+        """
+        columns, header = read_table(path, FORMAT, VERSION)
+        rotations = take_columns(path, columns, _ROTATION_COLUMNS)
+        root = take_columns(path, columns, _ROOT_COLUMNS)
+        try:
+            name, fps, skeleton = header["name"], float(header["fps"]), np.array(header["skeleton"], dtype=float)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputFileError(path, f"header: {error} missing or malformed; expected name, fps, skeleton") from None
+        source = take_source(path, header)
+        rotations = rotations.reshape(-1, NUM_JOINTS, 3)
+        try:
+            return cls(name, fps, rotations, root, skeleton, source, header.get("screening"))
+        except InputFileError as error:
+            raise InputFileError(path, error.reason) from None

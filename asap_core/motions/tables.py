@@ -1,0 +1,123 @@
+"""Parquet tables with named columns and a JSON header in the schema metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asap_core.errors import InputFileError
+from asap_core.files import atomic_file
+from asap_core.rotations import Array
+
+_HEADER_KEY = b"asap"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a record came from."""
+
+    path: str
+    """The file as the user named it, relative to the project where it lies inside."""
+    sha256: str
+    """Hex digest of that file's bytes."""
+    tool: str
+    """What read or made it, with the format."""
+
+    def to_header(self) -> dict[str, str]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+def write_table(path: Path | str, columns: Mapping[str, Array], header: Mapping[str, Any]) -> None:
+    """Write equally long float columns and a header (with keys `format` and `version`) atomically."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: np.ascontiguousarray(values, dtype=np.float64) for name, values in columns.items()})
+    text = json.dumps(header, sort_keys=True, allow_nan=False)
+    with atomic_file(path) as partial:
+        pq.write_table(table.replace_schema_metadata({_HEADER_KEY: text.encode()}), partial)
+
+
+def read_table(path: Path | str, format_name: str, version: int) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Columns by name and the header.
+
+    Raises:
+        InputFileError: missing, truncated, not Parquet, without header, or of another format or version.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputFileError(path, "missing")
+    try:
+        table = pq.ParquetFile(path).read()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputFileError(path, f"not a whole Parquet file: {error}") from None
+    raw = (table.schema.metadata or {}).get(_HEADER_KEY)
+    if raw is None:
+        raise InputFileError(path, f"no header: found a plain Parquet table, expected format {format_name!r}")
+    header = json.loads(raw)
+    found = (header.get("format"), header.get("version"))
+    if found != (format_name, version):
+        expected = f"expected {format_name!r} version {version}"
+        raise InputFileError(path, f"format: found {found[0]!r} version {found[1]}, {expected}")
+    return {name: np.asarray(table.column(name), dtype=np.float64) for name in table.column_names}, header
+
+
+def take_columns(path: Path | str, columns: Mapping[str, Array], names: list[str]) -> Array:
+    """The named columns side by side, (T, len(names)).
+
+    Raises:
+        InputFileError: a column is missing.
+    """
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise InputFileError(path, f"missing columns {', '.join(missing)}; found {', '.join(columns)}")
+    return np.stack([columns[name] for name in names], axis=1)
+
+
+def take_source(path: Path | str, header: Mapping[str, Any]) -> Source:
+    """The header's source.
+
+    Raises:
+        InputFileError: it is absent or of another shape.
+    """
+    try:
+        return Source(**header["source"])
+    except (KeyError, TypeError):
+        raise InputFileError(path, "header.source: expected path, sha256 and tool") from None
+
+
+def check_array(path: Path | str, field: str, values: Array, shape: tuple[int | None, ...]) -> None:
+    """Refuse an array of another shape (None: any length) or with a NaN or infinity.
+
+    Raises:
+        InputFileError: naming the field, what was found and what was expected.
+    """
+    fits = values.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, values.shape, strict=True))
+    if not fits:
+        want = ", ".join("T" if n is None else str(n) for n in shape)
+        raise InputFileError(path, f"{field}: found shape {values.shape}, expected ({want})")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        frame = int(np.argwhere(bad)[0][0])
+        found = f"{int(bad.sum())} NaN or infinite values, the first in frame {frame}"
+        raise InputFileError(path, f"{field}: found {found}; expected finite numbers")
+
+
+def check_fps(path: Path | str, field: str, fps: float) -> float:
+    """A frame rate in Hz.
+
+    Raises:
+        InputFileError: not a finite number above zero.
+    """
+    if not np.isfinite(fps) or fps <= 0:
+        raise InputFileError(path, f"{field}: found {fps}, expected frames per second above 0")
+    return float(fps)
