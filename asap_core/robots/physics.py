@@ -1,0 +1,60 @@
+"""The physics a simulated robot runs with: time steps, joint and contact parameters, deviations from nominal."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator, model_validator
+
+from asap_core.settings import Settings
+
+
+class PhysicsSettings(Settings):
+    """Parameters of one simulated world; the defaults are the nominal robot. Integrator: MuJoCo `implicitfast`.
+
+    Attributes:
+        physics_dt: integration step in s; a whole number of them makes one `control_dt`.
+        control_dt: time between two policy actions in s.
+        armature: reflected rotor inertia of every joint, kg m².
+        damping: passive joint damping, N m s/rad, besides the drive's own kd.
+        frictionloss: dry joint friction, N m.
+        friction: sliding friction coefficient of every contact.
+        self_collision: whether links collide with each other; if not, only with the floor.
+        strength: joint-name substring -> factor on kp, kd and torque limit of every joint that contains it.
+        added_mass: link name -> kg added at that link's centre of mass (negative removes).
+        action_delay: whole control steps between an action and its effect.
+    """
+
+    physics_dt: float = Field(default=0.005, gt=0, le=0.02)
+    control_dt: float = Field(default=0.02, gt=0, le=0.2)
+    armature: float = Field(default=0.01, ge=0)
+    damping: float = Field(default=0.0, ge=0)
+    frictionloss: float = Field(default=0.0, ge=0)
+    friction: float = Field(default=1.0, gt=0)
+    self_collision: bool = False
+    strength: dict[str, float] = Field(default_factory=dict)
+    added_mass: dict[str, float] = Field(default_factory=dict)
+    action_delay: int = Field(default=0, ge=0)
+
+    @property
+    def substeps(self) -> int:
+        """Physics steps per control step."""
+        return round(self.control_dt / self.physics_dt)
+
+    @field_validator("strength")
+    @classmethod
+    def _factors_above_zero(cls, strength: dict[str, float]) -> dict[str, float]:
+        for pattern, factor in strength.items():
+            if not pattern:
+                raise ValueError("strength: an empty joint pattern matches every joint; name a part of a joint's name")
+            if factor <= 0:
+                raise ValueError(f"strength[{pattern!r}] is {factor}; expected a factor > 0 (1 is nominal)")
+        return strength
+
+    @model_validator(mode="after")
+    def _whole_substeps(self) -> PhysicsSettings:
+        ratio = self.control_dt / self.physics_dt
+        if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6:
+            raise ValueError(
+                f"physics_dt {self.physics_dt} s does not divide control_dt {self.control_dt} s (ratio {ratio:.4g}); "
+                f"expected a whole number of physics steps per control step, e.g. physics_dt {self.control_dt / 4:g}"
+            )
+        return self
