@@ -69,7 +69,7 @@ class RobotMotion:
         return (self.num_frames - 1) / self.fps
 
     def resample(self, fps: float) -> RobotMotion:
-        """The same motion at `fps`, linear in positions and spherical in orientation; the end moves by less than a frame."""
+        """The same motion at `fps`: linear in positions, spherical in orientation; cut by less than a frame."""
         times = np.arange(self.num_frames) / self.fps
         at = np.arange(int(np.floor(self.duration * fps + 1e-6)) + 1) / fps
 

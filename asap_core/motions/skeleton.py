@@ -22,7 +22,7 @@ REST_TO_WORLD = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 """Rotation from the rest frame to a z-up world in which the body faces x."""
 
 STATURE = 1.62
-"""Metres. Hip to ankle is then 0.795 m, as in the mean SMPL shape, so that clips of that shape keep their feet still."""
+"""Metres. Hip to ankle is then 0.795 m, as in the mean SMPL shape, so that its clips keep their feet still."""
 
 ANKLE_HEIGHT = 0.039 * STATURE
 """Ankle joint above the sole, m."""
