@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +31,35 @@ class LinkStates(LinkPoses):
 
 
 @dataclass(frozen=True)
-class _Level:
-    """Links of one tree depth: own places, and places of their parents."""
+class _Tree:
+    """The links in tree order: root, then the J jointed links by depth, then the virtual links.
 
-    links: Index
-    parents: Index
+    Attributes:
+        order: (L,) places in `link_names` of the links in tree order. place: (L,) the inverse.
+        joints: (J,) places in `joint_names` of the joints in tree order.
+        parent: (L,) tree places of the parents, 0 for the root.
+        levels: tree places of the jointed links of one depth, level by level.
+        path: (L, L) 1 where the column link lies on the way from the root (itself excluded) to the row link.
+    """
+
+    order: Index
+    place: Index
+    joints: Index
+    parent: Index
+    levels: tuple[slice, ...]
+    path: Array
 
 
 @dataclass(frozen=True)
 class _Constants:
-    """The tree as arrays in one dtype; see `_constants`."""
+    """Geometry in tree order in one dtype, component first.
+
+    Attributes:
+        offset: (3, L, 1) origin in the parent's frame, m.
+        zero_quat: (4, J, 1) orientation in the parent's frame at zero angle; turn_quat: its product with the axis.
+        axis: (3, J, 1) joint axes in the link's frame.
+        path: `_Tree.path`.
+    """
 
     offset: Array
     zero_quat: Array
@@ -60,47 +78,26 @@ class Kinematics:
 
     def __init__(self, profile: RobotProfile) -> None:
         self.profile = profile
-        names = profile.link_names
-        parents = [None if link.parent is None else names.index(link.parent) for link in profile.links]
-        parents += [names.index(link.parent) for link in profile.virtual_links]
-        self._parent = np.array([0 if p is None else p for p in parents], dtype=np.intp)
-        self._hinges = np.array([i for i, link in enumerate(profile.links) if link.joint is not None], dtype=np.intp)
-        self._path = self._ancestors()
-        self._levels = self._group_levels()
-        self._constants = cache(self._build_constants)
-
-    def _ancestors(self) -> Array:
-        """(L, L): 1 where the column link lies on the way from the root (itself excluded) to the row link."""
-        path = np.zeros((len(self._parent), len(self._parent)))
-        for link in range(1, len(self._parent)):
-            path[link] = path[self._parent[link]]
-            path[link, link] = 1.0
-        return path
-
-    def _group_levels(self) -> tuple[_Level, ...]:
-        depth = self._path.sum(axis=1).astype(int)
-        groups = (np.flatnonzero(depth == d) for d in range(1, depth.max() + 1))
-        return tuple(_Level(links, self._parent[links]) for links in groups)
+        self._tree = _build_tree(profile)
+        self._constants = {np.dtype(t): self._build_constants(np.dtype(t)) for t in (np.float32, np.float64)}
 
     def _build_constants(self, dtype: np.dtype) -> _Constants:
-        """Offsets (3, L, 1), local quaternion at zero angle and its product with the axis (4, L, 1), axes (3, J, 1)."""
-        profile = self.profile
+        profile, tree = self.profile, self._tree
         offset = np.array([x.pos for x in profile.links] + [x.offset for x in profile.virtual_links], dtype=float)
-        zero = np.zeros((profile.num_links, 4))
-        zero[:, 0] = 1.0
-        zero[: len(profile.links)] = [link.quat for link in profile.links]
+        jointed = [profile.links[i] for i in tree.order[1 : 1 + profile.num_joints]]
+        zero = np.array([link.quat for link in jointed], dtype=float)
         zero /= np.linalg.norm(zero, axis=1, keepdims=True)
-        axis = np.array([link.axis for link in profile.links if link.axis is not None], dtype=float)
-        turn = np.zeros_like(zero)
-        w, v = zero[self._hinges, :1], zero[self._hinges, 1:]
-        turn[self._hinges] = np.hstack([-(v * axis).sum(axis=1, keepdims=True), w * axis + np.cross(v, axis)])
-        o, q, t, a = (np.ascontiguousarray(x.T[:, :, None], dtype=dtype) for x in (offset, zero, turn, axis))
-        return _Constants(offset=o, zero_quat=q, turn_quat=t, axis=a, path=self._path.astype(dtype))
+        axis = np.array([link.axis for link in jointed], dtype=float)
+        w, v = zero[:, :1], zero[:, 1:]
+        turn = np.hstack([-(v * axis).sum(axis=1, keepdims=True), w * axis + np.cross(v, axis)])
+        arrays = (offset[tree.order], zero, turn, axis)
+        o, q, t, a = (np.ascontiguousarray(x.T[:, :, None], dtype=dtype) for x in arrays)
+        return _Constants(offset=o, zero_quat=q, turn_quat=t, axis=a, path=tree.path.astype(dtype))
 
     def forward(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> LinkPoses:
         """World poses of all links from root_pos (N, 3), root_quat (N, 4) wxyz unit, joint_pos (N, J)."""
         quat, rot, _, pos = self._solve(root_pos, root_quat, joint_pos)
-        return LinkPoses(_batch_first(pos), _matrix_batch_first(rot), _batch_first(quat))
+        return LinkPoses(self._vectors(pos), self._matrices(rot), self._vectors(quat))
 
     def forward_with_velocities(
         self,
@@ -113,36 +110,45 @@ class Kinematics:
     ) -> LinkStates:
         """World poses and velocities; root_lin_vel and root_ang_vel (N, 3) are world too, joint_vel (N, J) rad/s."""
         quat, rot, step, pos = self._solve(root_pos, root_quat, joint_pos)
-        k = self._constants(pos.dtype)
+        k, tree = self._constants[pos.dtype], self._tree
+        jointed = slice(1, 1 + len(tree.joints))
         spin = np.zeros_like(pos)
-        hinge_rot = rot[:, :, self._hinges]
-        spin[:, self._hinges] = _turn(hinge_rot, k.axis) * joint_vel.T
+        np.multiply(_turn(rot[:, :, jointed], k.axis), joint_vel.T[tree.joints], out=spin[:, jointed])
         ang = _sum_along_path(k.path, spin, root_ang_vel)
-        lin = _sum_along_path(k.path, _cross(ang[:, self._parent], step), root_lin_vel)
+        lin = _sum_along_path(k.path, _cross(ang.take(tree.parent, axis=1), step), root_lin_vel)
         return LinkStates(
-            _batch_first(pos), _matrix_batch_first(rot), _batch_first(quat), _batch_first(lin), _batch_first(ang)
+            self._vectors(pos), self._matrices(rot), self._vectors(quat), self._vectors(lin), self._vectors(ang)
         )
 
     def _solve(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> tuple[Array, Array, Array, Array]:
         """Component-first orientations (4, L, N), matrices (3, 3, L, N), steps and positions (3, L, N)."""
-        k = self._constants(joint_pos.dtype)
+        k = self._constants[joint_pos.dtype]
         quat = self._orientations(root_quat, joint_pos, k)
-        rot = _matrices(quat)
-        step = _turn(rot[:, :, self._parent], k.offset)
+        rot = _to_matrices(quat)
+        step = _turn(rot.take(self._tree.parent, axis=2), k.offset)
         return quat, rot, step, _sum_along_path(k.path, step, root_pos)
 
     def _orientations(self, root_quat: Array, joint_pos: Array, k: _Constants) -> Array:
-        half = 0.5 * joint_pos.T
-        local = np.empty((4, self.profile.num_links, joint_pos.shape[0]), dtype=joint_pos.dtype)
-        local[:] = k.zero_quat
-        local[:, self._hinges] = k.zero_quat[:, self._hinges] * np.cos(half) + k.turn_quat[:, self._hinges] * np.sin(
-            half
-        )
-        quat = np.empty_like(local)
+        tree = self._tree
+        half = 0.5 * joint_pos.T[tree.joints]
+        local = k.zero_quat * np.cos(half)
+        local += k.turn_quat * np.sin(half)
+        quat = np.empty((4, self.profile.num_links, joint_pos.shape[0]), dtype=joint_pos.dtype)
         quat[:, 0] = root_quat.T
-        for level in self._levels:
-            quat[:, level.links] = _multiply(quat[:, level.parents], local[:, level.links])
+        for level in tree.levels:
+            parents = quat.take(tree.parent[level], axis=1)
+            _multiply(parents, local[:, level.start - 1 : level.stop - 1], out=quat[:, level])
+        virtual = slice(1 + len(tree.joints), None)
+        quat[:, virtual] = quat.take(tree.parent[virtual], axis=1)
         return quat
+
+    def _vectors(self, a: Array) -> Array:
+        """(C, L, N) in tree order to a contiguous (N, L, C) in the order of `link_names`."""
+        return np.ascontiguousarray(a.take(self._tree.place, axis=1).transpose(2, 1, 0))
+
+    def _matrices(self, a: Array) -> Array:
+        """(3, 3, L, N) in tree order to a contiguous (N, L, 3, 3) in the order of `link_names`."""
+        return self._vectors(a.reshape(9, *a.shape[2:])).reshape(a.shape[3], a.shape[2], 3, 3)
 
     def points(self, poses: LinkPoses, link_index: Index, offset: Array) -> Array:
         """World positions (N, n, 3) of points fixed to links link_index (n,) at offset (n, 3) or (N, n, 3), m."""
@@ -161,10 +167,12 @@ class Kinematics:
         out[..., 0, 4], out[..., 0, 5] = z, -y
         out[..., 1, 3], out[..., 1, 5] = -z, x
         out[..., 2, 3], out[..., 2, 4] = y, -x
-        axis = np.matmul(poses.rot[:, self._hinges], self._constants(point.dtype).axis[:, :, 0].T[..., None])[..., 0]
-        arm = point[:, :, None] - poses.pos[:, None, self._hinges]
-        moves = self._path[np.ix_(link_index, self._hinges)].astype(point.dtype)
-        out[..., 6:] = np.moveaxis(np.cross(axis[:, None], arm) * moves[None, :, :, None], -1, 2)
+        tree = self._tree
+        jointed = tree.order[1 : 1 + len(tree.joints)]
+        axis = np.matmul(poses.rot[:, jointed], self._constants[point.dtype].axis[:, :, 0].T[..., None])[..., 0]
+        lever = point[:, :, None] - poses.pos[:, None, jointed]
+        moves = tree.path[tree.place[link_index], 1 : 1 + len(tree.joints)].astype(point.dtype)
+        out[..., 6 + tree.joints] = np.moveaxis(np.cross(axis[:, None], lever) * moves[None, :, :, None], -1, 2)
         return out
 
     def sole_points(self, poses: LinkPoses) -> Array:
@@ -175,21 +183,35 @@ class Kinematics:
         return flat.reshape(-1, feet, per_foot, 3)
 
 
-def _multiply(a: Array, b: Array) -> Array:
-    """Hamilton product of component-first quaternions (4, ...)."""
+def _build_tree(profile: RobotProfile) -> _Tree:
+    names = profile.link_names
+    parents = [link.parent or names[0] for link in profile.links] + [point.parent for point in profile.virtual_links]
+    parent = profile.link_indices(parents)
+    path = np.zeros((len(names), len(names)))
+    for link in range(1, len(names)):
+        path[link] = path[parent[link]]
+        path[link, link] = 1.0
+    depth = path.sum(axis=1).astype(int)
+    bodies = len(profile.links)
+    order = np.concatenate([np.argsort(depth[:bodies], kind="stable"), np.arange(bodies, len(names))])
+    place = np.argsort(order)
+    starts = np.flatnonzero(np.diff(depth[order[:bodies]])) + 1
+    levels = tuple(slice(int(a), int(b)) for a, b in zip(starts, [*starts[1:], bodies], strict=True))
+    joints = np.array([profile.joint_index(profile.links[i].joint or "") for i in order[1:bodies]], dtype=np.intp)
+    return _Tree(order, place, joints, place[parent[order]], levels, path[np.ix_(order, order)])
+
+
+def _multiply(a: Array, b: Array, out: Array) -> None:
+    """Hamilton product of component-first quaternions (4, ...) into `out`."""
     aw, ax, ay, az = a
     bw, bx, by, bz = b
-    return np.stack(
-        [
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        ]
-    )
+    out[0] = aw * bw - ax * bx - ay * by - az * bz
+    out[1] = aw * bx + ax * bw + ay * bz - az * by
+    out[2] = aw * by - ax * bz + ay * bw + az * bx
+    out[3] = aw * bz + ax * by - ay * bx + az * bw
 
 
-def _matrices(q: Array) -> Array:
+def _to_matrices(q: Array) -> Array:
     """Rotation matrices (3, 3, ...) of component-first quaternions (4, ...)."""
     w, x, y, z = q
     x2, y2, z2 = x + x, y + y, z + z
@@ -221,13 +243,3 @@ def _sum_along_path(path: Array, step: Array, root: Array) -> Array:
     out: Array = np.matmul(path, step)
     out += root.T[:, None]
     return out
-
-
-def _batch_first(a: Array) -> Array:
-    """(C, L, N) to a contiguous (N, L, C)."""
-    return np.ascontiguousarray(a.transpose(2, 1, 0))
-
-
-def _matrix_batch_first(a: Array) -> Array:
-    """(3, 3, L, N) to a contiguous (N, L, 3, 3)."""
-    return np.ascontiguousarray(a.transpose(3, 2, 0, 1))
