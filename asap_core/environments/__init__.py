@@ -1,0 +1,1 @@
+"""The tracking environment and its terms, over any simulator."""

@@ -1,0 +1,175 @@
+"""Observation terms and their layout, as in the paper's release: alphabetical fields, history newest first.
+
+Source: ASAP paper §III-A and the released configuration (380-wide actor, 557-wide critic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import model_validator
+
+from asap_core.errors import unknown_name
+from asap_core.robots.kinematics import LinkStates
+from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import projected_gravity, quat_conj, rotate, rotate_inverse, yaw_quat
+from asap_core.settings import Settings
+from asap_core.simulators.protocol import Ids, RobotState
+
+Array = NDArray[np.floating]
+CLIP = 100.0
+"""Observations and actions are clipped to ± this value."""
+
+
+@dataclass(frozen=True)
+class ObservationContext:
+    """What terms are computed from; leading axis N."""
+
+    profile: RobotProfile
+    state: RobotState
+    links: LinkStates | None
+    """Needed by critic terms only."""
+    last_action: Array
+    """(N, J) raw, clipped, unscaled; zero after a reset."""
+    phase: Array
+    """(N,) share of the clip that the coming step aims at, 0 … 1."""
+    ref_joint_pos: Array
+    """(N, J) rad, reference of the coming step."""
+    ref_link_pos: Array | None
+    """(N, L, 3) m, world, reference of the coming step; needed by critic terms only."""
+
+
+def _local_vectors(ctx: ObservationContext, vectors: Array) -> Array:
+    heading = quat_conj(yaw_quat(ctx.state.root_quat))[:, None]
+    return rotate(heading, vectors).reshape(len(vectors), -1)
+
+
+def _dif_local_rigid_body_pos(ctx: ObservationContext) -> Array:
+    assert ctx.links is not None and ctx.ref_link_pos is not None
+    return _local_vectors(ctx, ctx.ref_link_pos - ctx.links.pos)
+
+
+def _local_ref_rigid_body_pos(ctx: ObservationContext) -> Array:
+    assert ctx.ref_link_pos is not None
+    return _local_vectors(ctx, ctx.ref_link_pos - ctx.state.root_pos[:, None])
+
+
+def _phase_harmonics(ctx: ObservationContext) -> Array:
+    angle = 2 * np.pi * ctx.phase[:, None] * np.array([1.0, 2.0, 4.0])
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
+
+
+TERMS: dict[str, tuple[Callable[[ObservationContext], Array], Callable[[RobotProfile], int]]] = {
+    "actions": (lambda c: c.last_action, lambda p: len(p.joint_names)),
+    "base_ang_vel": (lambda c: rotate_inverse(c.state.root_quat, c.state.root_ang_vel), lambda p: 3),
+    "base_lin_vel": (lambda c: rotate_inverse(c.state.root_quat, c.state.root_lin_vel), lambda p: 3),
+    "dif_local_rigid_body_pos": (_dif_local_rigid_body_pos, lambda p: 3 * len(p.link_names)),
+    "dof_pos": (lambda c: c.state.joint_pos - c.profile.default_joint_pos, lambda p: len(p.joint_names)),
+    "dof_vel": (lambda c: c.state.joint_vel, lambda p: len(p.joint_names)),
+    "local_ref_rigid_body_pos": (_local_ref_rigid_body_pos, lambda p: 3 * len(p.link_names)),
+    "phase_harmonics": (_phase_harmonics, lambda p: 6),
+    "projected_gravity": (lambda c: projected_gravity(c.state.root_quat), lambda p: 3),
+    "ref_dof_pos": (lambda c: c.ref_joint_pos - c.profile.default_joint_pos, lambda p: len(p.joint_names)),
+    "ref_motion_phase": (lambda c: c.phase[:, None], lambda p: 1),
+}
+"""Name → (raw quantity (N, dim) in SI units, its width)."""
+
+
+class ObservationSettings(Settings):
+    """One group: which terms of the present frame, which of them with history, and how scaled and disturbed."""
+
+    terms: tuple[str, ...]
+    history_terms: tuple[str, ...]
+    history_length: int = 4
+    """Frames before the present one; with the present frame this is the paper's five-step history."""
+    scales: dict[str, float] = {}
+    """Factor on the raw quantity; 1 where absent."""
+    noise: dict[str, float] = {}
+    """Uniform ± in raw units; 0 where absent."""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> ObservationSettings:
+        for name in (*self.terms, *self.history_terms):
+            if name not in TERMS:
+                raise ValueError(str(unknown_name("observation term", name, TERMS)))
+        stray = sorted(({*self.scales} | {*self.noise}) - {*self.terms, *self.history_terms})
+        if stray:
+            raise ValueError(f"scales or noise of {', '.join(stray)}, which are not terms of this group")
+        return self
+
+
+class ObservationLayout:
+    """Where each field lies: fields in alphabetical order, the history block among them as `history`."""
+
+    def __init__(self, settings: ObservationSettings, profile: RobotProfile) -> None:
+        self.settings = settings
+        self.widths = {n: TERMS[n][1](profile) for n in {*settings.terms, *settings.history_terms}}
+        self.history_names = sorted(settings.history_terms)
+        self.history_width = settings.history_length * sum(self.widths[n] for n in self.history_names)
+        fields = sorted([*settings.terms, *(["history"] if self.history_width else [])])
+        self.slices: dict[str, slice] = {}
+        start = 0
+        for name in fields:
+            width = self.history_width if name == "history" else self.widths[name]
+            self.slices[name] = slice(start, start + width)
+            start += width
+        self.width = start
+
+
+class ObservationBuilder:
+    """Builds one group's observations for N robots and keeps their history.
+
+    A history frame is stored scaled, with its own noise, and only after the observation was built, so the history
+    never holds the present frame. It is zero after a reset.
+    """
+
+    def __init__(self, layout: ObservationLayout, num_envs: int) -> None:
+        self.layout = layout
+        length = layout.settings.history_length
+        self._history = {
+            name: np.zeros((num_envs, length, layout.widths[name]), np.float32) for name in layout.history_names
+        }
+
+    def reset(self, ids: Ids) -> None:
+        """Zero the history of robots `ids`."""
+        for frames in self._history.values():
+            frames[ids] = 0.0
+
+    def __call__(self, ctx: ObservationContext, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
+        """Observation (N, width), float32; disturbed when `rng` is given. Advances the history by one frame."""
+        scaled = self._scaled_terms(ctx)
+        out = np.empty((len(ctx.phase), self.layout.width), np.float32)
+        for name, place in self.layout.slices.items():
+            if name == "history":
+                out[:, place] = self._flat_history(len(out))
+            else:
+                out[:, place] = self._disturbed(name, scaled[name], rng)
+        for name, frames in self._history.items():
+            frames[:, 1:] = frames[:, :-1].copy()
+            frames[:, 0] = self._disturbed(name, scaled[name], rng)
+        return np.clip(out, -CLIP, CLIP, out=out)
+
+    def _scaled_terms(self, ctx: ObservationContext) -> dict[str, Array]:
+        scales = self.layout.settings.scales
+        return {name: TERMS[name][0](ctx) * scales.get(name, 1.0) for name in self.layout.widths}
+
+    def _flat_history(self, rows: int) -> Array:
+        return np.concatenate([frames.reshape(rows, -1) for frames in self._history.values()], axis=1)
+
+    def _disturbed(self, name: str, scaled: Array, rng: np.random.Generator | None) -> Array:
+        level = self.layout.settings.noise.get(name, 0.0) * self.layout.settings.scales.get(name, 1.0)
+        if rng is None or level == 0.0:
+            return scaled
+        return scaled + rng.uniform(-level, level, scaled.shape)
+
+    def state_dict(self) -> dict[str, NDArray[np.float32]]:
+        """The history arrays, for a checkpoint."""
+        return {name: frames.copy() for name, frames in self._history.items()}
+
+    def load_state_dict(self, state: dict[str, NDArray[np.float32]]) -> None:
+        """Take back what `state_dict` gave."""
+        for name, frames in self._history.items():
+            frames[:] = state[name]

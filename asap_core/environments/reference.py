@@ -1,0 +1,73 @@
+"""The reference motion at the control rate, with all link states, ready for look-up by frame number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
+
+from asap_core.motions.robot import RobotMotion
+from asap_core.robots.kinematics import Kinematics, LinkStates
+from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec, slerp
+from asap_core.simulators.protocol import RobotState
+
+Array = NDArray[np.float64]
+_SMOOTHING_FRAMES = 2.0
+"""Gaussian width of the velocity filter in frames of the source motion (paper's code)."""
+
+
+def _velocity(values: Array, fps: float) -> Array:
+    return gaussian_filter1d(np.gradient(values, 1.0 / fps, axis=0), _SMOOTHING_FRAMES, axis=0, mode="nearest")
+
+
+def _angular_velocity(quat: Array, fps: float) -> Array:
+    step = quat_to_rotvec(quat_mul(quat[1:], quat_conj(quat[:-1]))) * fps
+    return gaussian_filter1d(np.concatenate([step, step[-1:]]), _SMOOTHING_FRAMES, axis=0, mode="nearest")
+
+
+def _lerp(times: Array, values: Array, at: Array) -> Array:
+    return np.stack([np.interp(at, times, column) for column in values.T], axis=1)
+
+
+@dataclass(frozen=True)
+class ReferenceMotion:
+    """T frames at the control rate. Frame k is time k · control_dt; the clip lasts (T − 1) · control_dt seconds."""
+
+    name: str
+    control_dt: float
+    state: RobotState
+    """Root and joints, T rows; velocities by central differences and a Gaussian filter (world frame)."""
+    links: LinkStates
+    """Link states (T, L, …), world frame."""
+
+    @property
+    def num_frames(self) -> int:
+        """T."""
+        return len(self.state.root_pos)
+
+    @property
+    def length_s(self) -> float:
+        """Duration in seconds."""
+        return (self.num_frames - 1) * self.control_dt
+
+    @classmethod
+    def from_motion(cls, motion: RobotMotion, profile: RobotProfile, control_dt: float) -> ReferenceMotion:
+        """Resample `motion` to the control rate, its start moved to x = y = 0, and derive all velocities."""
+        times = np.arange(len(motion.root_pos)) / motion.fps
+        at = np.arange(int(np.floor(times[-1] / control_dt + 1e-9)) + 1) * control_dt
+        root_pos = motion.root_pos - np.array([*motion.root_pos[0, :2], 0.0])
+        state = RobotState(
+            root_pos=_lerp(times, root_pos, at),
+            root_quat=slerp(motion.root_quat, times, at),
+            root_lin_vel=_lerp(times, _velocity(root_pos, motion.fps), at),
+            root_ang_vel=_lerp(times, _angular_velocity(motion.root_quat, motion.fps), at),
+            joint_pos=_lerp(times, motion.joint_pos, at),
+            joint_vel=_lerp(times, _velocity(motion.joint_pos, motion.fps), at),
+        )
+        links = Kinematics(profile).forward_with_velocities(
+            state.root_pos, state.root_quat, state.joint_pos, state.root_lin_vel, state.root_ang_vel, state.joint_vel
+        )
+        return cls(motion.name, control_dt, state, links)

@@ -1,0 +1,67 @@
+"""Settings of the tracking task."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from asap_core.environments.observations import ObservationSettings
+from asap_core.environments.rewards import TERMS as REWARD_TERMS
+from asap_core.environments.terminations import TerminationSettings
+from asap_core.errors import unknown_name
+from asap_core.settings import Settings
+
+_PROPRIOCEPTION = ("actions", "base_ang_vel", "dof_pos", "dof_vel", "projected_gravity", "ref_motion_phase")
+_SCALES = {"base_ang_vel": 0.25, "dof_vel": 0.05}
+_ACTOR = ObservationSettings(
+    terms=(*_PROPRIOCEPTION, "phase_harmonics", "ref_dof_pos"), history_terms=_PROPRIOCEPTION, scales=_SCALES
+)
+_CRITIC = ObservationSettings(
+    terms=(
+        *_PROPRIOCEPTION,
+        "base_lin_vel",
+        "dif_local_rigid_body_pos",
+        "local_ref_rigid_body_pos",
+        "phase_harmonics",
+        "ref_dof_pos",
+    ),
+    history_terms=(*_PROPRIOCEPTION, "base_lin_vel"),
+    scales={**_SCALES, "base_lin_vel": 2.0},
+)
+
+
+class InitialisationSettings(Settings):
+    """Reference state initialisation: episodes start anywhere in the motion, disturbed by Gaussian noise."""
+
+    joint_pos_noise: float = Field(0.02, ge=0)
+    """rad."""
+    joint_vel_noise: float = Field(0.1, ge=0)
+    """rad/s."""
+    root_vel_noise: float = Field(0.04, ge=0)
+    """m/s and rad/s."""
+
+
+class TrackingSettings(Settings):
+    """Section `tracking` of `params.yaml`."""
+
+    action_base: Literal["default", "reference"] = "reference"
+    """What a zero action commands: the default pose (the paper) or the reference joint angles."""
+    action_scale: Literal["torque"] | float = "torque"
+    """rad per unit action: one number (the paper: 0.25), or 0.25 · torque limit / kp for each joint."""
+    actor: ObservationSettings = _ACTOR
+    critic: ObservationSettings = _CRITIC
+    rewards: dict[str, float] = Field(min_length=1)
+    """Weight of each term of `environments/rewards.py`, multiplied by control_dt."""
+    termination_penalty: float = -2.0
+    """Added once when an episode fails."""
+    termination: TerminationSettings = TerminationSettings()
+    initialisation: InitialisationSettings = InitialisationSettings()
+
+    @field_validator("rewards")
+    @classmethod
+    def _known_rewards(cls, rewards: dict[str, float]) -> dict[str, float]:
+        for name in rewards:
+            if name not in REWARD_TERMS:
+                raise ValueError(str(unknown_name("reward term", name, REWARD_TERMS)))
+        return rewards

@@ -1,0 +1,71 @@
+"""When an episode fails, and the curriculum that tightens it (paper §III-A: 1.5 m at first, 0.3 m later)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asap_core.rotations import projected_gravity
+from asap_core.settings import Settings
+from asap_core.simulators.protocol import RobotState
+
+
+class TerminationSettings(Settings):
+    """Limits of an episode. The curriculum's levels are shares of the way from an episode's start to the clip's end,
+    so that they mean the same for a short and a long clip."""
+
+    tilt: float = Field(0.8, gt=0, le=1)
+    """A horizontal component of gravity in the pelvis frame beyond this ends the episode (0.8 is about 53°)."""
+    distance_start: float = Field(1.5, gt=0)
+    """m, distance of any link from its reference that ends an episode at first."""
+    distance_end: float = Field(0.3, gt=0)
+    """m, the same when the curriculum is done."""
+    degree: float = Field(1e-3, gt=0)
+    """Relative change of the distance for each step in which an episode ends."""
+    level_up: float = Field(0.8, gt=0, le=1)
+    """Mean share covered above which the distance shrinks."""
+    level_down: float = Field(0.6, ge=0, le=1)
+    """Mean share covered below which the distance grows."""
+
+
+class TerminationCurriculum:
+    """The distance limit and the running mean of how much of their way episodes cover."""
+
+    _MEMORY = 500.0
+    """Episodes over which the mean runs."""
+
+    def __init__(self, settings: TerminationSettings) -> None:
+        self.settings = settings
+        self.distance = settings.distance_start
+        self.mean_share = 0.0
+
+    def update(self, shares: NDArray[np.floating]) -> None:
+        """Take in the shares (n,) that the episodes ending in this step covered; n ≥ 1 makes one update."""
+        if len(shares) == 0:
+            return
+        s = self.settings
+        weight = min(1.0, len(shares) / self._MEMORY)
+        self.mean_share += weight * (float(np.mean(shares)) - self.mean_share)
+        if self.mean_share > s.level_up:
+            self.distance *= 1.0 - s.degree
+        elif self.mean_share < s.level_down:
+            self.distance *= 1.0 + s.degree
+        self.distance = float(np.clip(self.distance, s.distance_end, s.distance_start))
+
+
+def failed(
+    state: RobotState, link_distance: NDArray[np.floating], distance_limit: float, tilt_limit: float
+) -> NDArray[np.bool_]:
+    """(N,) robots that are tilted, or with a link farther than `distance_limit` from its reference, or not finite.
+
+    Args:
+        state: N robots.
+        link_distance: (N, L) m.
+        distance_limit: m.
+        tilt_limit: see `TerminationSettings.tilt`.
+    """
+    tilted = (np.abs(projected_gravity(state.root_quat)[:, :2]) > tilt_limit).any(axis=1)
+    far = (link_distance > distance_limit).any(axis=1)
+    broken = ~(np.isfinite(state.joint_pos).all(axis=1) & np.isfinite(state.joint_vel).all(axis=1))
+    return tilted | far | broken

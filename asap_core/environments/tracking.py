@@ -1,0 +1,213 @@
+"""The batched motion tracking environment: one for every simulator, for training, collection and evaluation.
+
+Order within a step (paper's code, without its stale first observation): act → simulate → compare with the reference of
+the same time → terminate → reset → observe.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.observations import CLIP, ObservationBuilder, ObservationContext, ObservationLayout
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.environments.rewards import TERMS, RewardContext
+from asap_core.environments.settings import TrackingSettings
+from asap_core.environments.terminations import TerminationCurriculum, failed
+from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import quat_mul, rotvec_to_quat
+from asap_core.simulators.protocol import Ids, RobotState, Simulator
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one environment step gives; N rows. Observations are those after the resets."""
+
+    reward: NDArray[np.float32]
+    failed: NDArray[np.bool_]
+    timed_out: NDArray[np.bool_]
+    """The clip's end was reached."""
+    mean_distance: Array
+    """m, mean over links, before the resets."""
+    share: Array
+    """Of the way from the episode's start to the clip's end, the share covered so far."""
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Failed or timed out."""
+        return self.failed | self.timed_out
+
+
+def action_scale(settings: TrackingSettings, profile: RobotProfile) -> Array:
+    """(J,) rad per unit action."""
+    if settings.action_scale == "torque":
+        return profile.action_scale_from_torque()
+    return np.full(len(profile.joint_names), float(settings.action_scale))
+
+
+class TrackingEnv:
+    """N robots that track one reference motion.
+
+    Args:
+        simulator: where the robots live; its N is the environment's.
+        profile: the robot.
+        reference: the motion, at the simulator's control rate.
+        settings: terms, weights, limits.
+        seed: of start frames, start noise and observation noise.
+        correction: a frozen delta action model inside the simulator, or none.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        profile: RobotProfile,
+        reference: ReferenceMotion,
+        settings: TrackingSettings,
+        seed: int,
+        correction: ActionCorrection | None = None,
+    ) -> None:
+        self.simulator = simulator
+        self.profile = profile
+        self.reference = reference
+        self.settings = settings
+        self.num_envs = simulator.num_envs
+        self.num_actions = len(profile.joint_names)
+        self.curriculum = TerminationCurriculum(settings.termination)
+        self.actor = ObservationBuilder(ObservationLayout(settings.actor, profile), self.num_envs)
+        self.critic = ObservationBuilder(ObservationLayout(settings.critic, profile), self.num_envs)
+        self._correction = correction or NoCorrection()
+        self._scale = action_scale(settings, profile)
+        self._rng = np.random.default_rng(seed)
+        self._frame = np.zeros(self.num_envs, np.intp)
+        self._start = np.zeros(self.num_envs, np.intp)
+        self._last_action = np.zeros((self.num_envs, self.num_actions), np.float32)
+        self.reset(np.arange(self.num_envs))
+
+    def reset(self, ids: Ids) -> None:
+        """Reference state initialisation of robots `ids` at uniformly drawn frames."""
+        frames = self._rng.integers(0, self.reference.num_frames - 1, len(ids))
+        self._place(ids, frames, self._disturbed(frames))
+
+    def _disturbed(self, frames: Ids) -> RobotState:
+        noise, rng, n = self.settings.initialisation, self._rng, len(frames)
+        clean = self.reference.state.take(frames)
+        tilt = rotvec_to_quat(rng.normal(0.0, noise.joint_pos_noise, (n, 3)))
+        return RobotState(
+            root_pos=clean.root_pos,
+            root_quat=quat_mul(tilt, clean.root_quat),
+            root_lin_vel=clean.root_lin_vel + rng.normal(0.0, noise.root_vel_noise, (n, 3)),
+            root_ang_vel=clean.root_ang_vel + rng.normal(0.0, noise.root_vel_noise, (n, 3)),
+            joint_pos=clean.joint_pos + rng.normal(0.0, noise.joint_pos_noise, clean.joint_pos.shape),
+            joint_vel=clean.joint_vel + rng.normal(0.0, noise.joint_vel_noise, clean.joint_vel.shape),
+        )
+
+    def _place(self, ids: Ids, frames: Ids, state: RobotState) -> None:
+        self.simulator.set_state(ids, state)
+        self._correction.reset(ids)
+        self.actor.reset(ids)
+        self.critic.reset(ids)
+        self._frame[ids] = frames
+        self._start[ids] = frames
+        self._last_action[ids] = 0.0
+
+    def joint_target(self, action: Array) -> Array:
+        """Nominal joint target (N, J) rad of raw actions (N, J), before any correction."""
+        base = self.profile.default_joint_pos
+        if self.settings.action_base == "reference":
+            base = self.reference.state.joint_pos[self._next_frame()]
+        return base + self._scale * action
+
+    def _next_frame(self) -> Ids:
+        return np.minimum(self._frame + 1, self.reference.num_frames - 1)
+
+    def step(self, action: Array) -> StepResult:
+        """Apply raw actions (N, J) for one control step."""
+        action = np.clip(action, -CLIP, CLIP)
+        target = self.joint_target(action)
+        self.simulator.step(target + self._correction(self.simulator.state, target))
+        self._frame = self._next_frame()
+        state, links = self.simulator.state, self.simulator.link_states()
+        distance = np.linalg.norm(self.reference.links.pos[self._frame] - links.pos, axis=-1)
+        fail = failed(state, distance, self.curriculum.distance, self.settings.termination.tilt)
+        reward = self._reward(state, action) + fail * self.settings.termination_penalty
+        self._last_action[:] = action
+        timed_out = ~fail & (self._frame >= self.reference.num_frames - 1)
+        way = np.maximum(self.reference.num_frames - 1 - self._start, 1)
+        result = StepResult(
+            reward=np.nan_to_num(reward).astype(np.float32),
+            failed=fail,
+            timed_out=timed_out,
+            mean_distance=distance.mean(axis=1),
+            share=(self._frame - self._start) / way,
+        )
+        ended = np.nonzero(result.done)[0]
+        self.curriculum.update(result.share[ended])
+        self.reset(ended)
+        return result
+
+    def _reward(self, state: RobotState, action: Array) -> Array:
+        links, ref, frame = self.simulator.link_states(), self.reference, self._frame
+        context = RewardContext(
+            profile=self.profile,
+            state=state,
+            links=links,
+            torque=self.simulator.joint_torque(),
+            foot_contact=self.simulator.foot_contact(),
+            action=action,
+            last_action=self._last_action,
+            ref_joint_pos=ref.state.joint_pos[frame],
+            ref_joint_vel=ref.state.joint_vel[frame],
+            ref_link_pos=ref.links.pos[frame],
+            ref_link_quat=ref.links.quat[frame],
+            ref_link_lin_vel=ref.links.lin_vel[frame],
+            ref_link_ang_vel=ref.links.ang_vel[frame],
+        )
+        total = np.zeros(self.num_envs)
+        for name, weight in self.settings.rewards.items():
+            total += weight * self.simulator.control_dt * TERMS[name](context)
+        return total
+
+    def observe(self) -> dict[str, NDArray[np.float32]]:
+        """Observations of the present state, `actor` and `critic`; call once per step, it advances the histories."""
+        ahead = self._next_frame()
+        context = ObservationContext(
+            profile=self.profile,
+            state=self.simulator.state,
+            links=self.simulator.link_states(),
+            last_action=self._last_action,
+            phase=ahead / (self.reference.num_frames - 1),
+            ref_joint_pos=self.reference.state.joint_pos[ahead],
+            ref_link_pos=self.reference.links.pos[ahead],
+        )
+        return {"actor": self.actor(context, self._rng), "critic": self.critic(context, self._rng)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next step depends on, but for the correction's memory, which one step refills."""
+        return {
+            "robots": dict(self.simulator.state.__dict__),
+            "frame": self._frame.copy(),
+            "start": self._start.copy(),
+            "last_action": self._last_action.copy(),
+            "actor": self.actor.state_dict(),
+            "critic": self.critic.state_dict(),
+            "curriculum": [self.curriculum.distance, self.curriculum.mean_share],
+            "rng": json.dumps(self._rng.bit_generator.state),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        ids = np.arange(self.num_envs)
+        self._place(ids, state["start"], RobotState(**state["robots"]))
+        self._frame[:] = state["frame"]
+        self._last_action[:] = state["last_action"]
+        self.actor.load_state_dict(state["actor"])
+        self.critic.load_state_dict(state["critic"])
+        self.curriculum.distance, self.curriculum.mean_share = state["curriculum"]
+        self._rng.bit_generator.state = json.loads(state["rng"])

@@ -1,0 +1,1 @@
+"""Simulators behind one protocol: batched robots under joint position targets."""

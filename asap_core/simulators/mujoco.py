@@ -1,0 +1,168 @@
+"""MuJoCo backend: N robots on CPU threads, through `mujoco.batch` where it exists and `mujoco.rollout` elsewhere."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Protocol
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.robots.kinematics import Kinematics, LinkStates
+from asap_core.robots.mjcf import build_model
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import rotate, rotate_inverse
+from asap_core.simulators.protocol import Array, Ids, RobotState
+
+
+class Stepper(Protocol):
+    """Steps N copies of one model; `qpos`, `qvel` and `ctrl` are live arrays with a leading N."""
+
+    qpos: Array
+    qvel: Array
+    ctrl: Array
+
+    def step(self, nstep: int) -> None:
+        """Advance all copies by `nstep` physics steps. The solver starts cold, so equal states step equally."""
+
+
+class BatchStepper:
+    """`mujoco.batch.Batch` (mujoco 3.17 and later)."""
+
+    def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
+        from mujoco import batch
+
+        self._batch = batch.Batch(model, nsim=num_envs, nthread=threads)
+        self.qpos = self._batch.bind("qpos")
+        self.qvel = self._batch.bind("qvel")
+        self.ctrl = self._batch.bind("ctrl")
+        self._warmstart = self._batch.bind("qacc_warmstart")
+
+    def step(self, nstep: int) -> None:
+        """See `Stepper.step`."""
+        self._warmstart[:] = 0.0
+        self._batch.step(nstep=nstep)
+
+
+class RolloutStepper:
+    """`mujoco.rollout.Rollout`, for mujoco before 3.17 (Isaac Lab 3.0 pins 3.12)."""
+
+    def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
+        from mujoco import rollout
+
+        self._models = [model] * num_envs
+        self._datas = [mujoco.MjData(model) for _ in range(max(1, threads))]
+        self._rollout = rollout.Rollout(nthread=threads if threads > 1 else 0)
+        size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
+        self._state = np.zeros((num_envs, size))
+        self.qpos = self._state[:, 1 : 1 + model.nq]
+        self.qvel = self._state[:, 1 + model.nq : 1 + model.nq + model.nv]
+        self.ctrl = np.zeros((num_envs, model.nu))
+
+    def step(self, nstep: int) -> None:
+        """See `Stepper.step`."""
+        control = np.repeat(self.ctrl[:, None], nstep, axis=1)
+        states, _ = self._rollout.rollout(self._models, self._datas, self._state, control, nstep=nstep)
+        self._state[:] = states[:, -1]
+
+
+def best_stepper(model: mujoco.MjModel, num_envs: int, threads: int) -> Stepper:
+    """The fastest stepper that the installed mujoco offers."""
+    if find_spec("mujoco.batch") is not None:
+        return BatchStepper(model, num_envs, threads)
+    return RolloutStepper(model, num_envs, threads)
+
+
+class MujocoSimulator:
+    """N robots under `PhysicsSettings`. Deterministic: equal states and targets give equal bits on any thread count.
+
+    Args:
+        profile: the robot.
+        physics: nominal or altered physics, time steps and action delay.
+        num_envs: N.
+        threads: worker threads.
+    """
+
+    def __init__(
+        self,
+        profile: RobotProfile,
+        physics: PhysicsSettings,
+        num_envs: int,
+        threads: int = 1,
+        stepper: type[BatchStepper] | type[RolloutStepper] | None = None,
+    ) -> None:
+        self.profile = profile
+        self.physics = physics
+        self.num_envs = num_envs
+        self.control_dt = physics.control_dt
+        self.model = build_model(profile, physics)
+        self._decimation = round(physics.control_dt / physics.physics_dt)
+        make = stepper or best_stepper
+        self._stepper: Stepper = make(self.model, num_envs, threads)
+        self._kinematics = Kinematics(profile)
+        self._kp = self.model.actuator_gainprm[:, 0].copy()
+        self._kd = -self.model.actuator_biasprm[:, 2].copy()
+        self._torque_limit = self.model.actuator_forcerange[:, 1].copy()
+        self._delayed = np.zeros((physics.action_delay, num_envs, len(profile.joint_names)))
+        self._links: LinkStates | None = None
+
+    @property
+    def state(self) -> RobotState:
+        """A copy of the present state; see `RobotState`."""
+        qpos, qvel = self._stepper.qpos, self._stepper.qvel
+        root_quat = qpos[:, 3:7].copy()
+        return RobotState(
+            root_pos=qpos[:, :3].copy(),
+            root_quat=root_quat,
+            root_lin_vel=qvel[:, :3].copy(),
+            root_ang_vel=rotate(root_quat, qvel[:, 3:6]),
+            joint_pos=qpos[:, 7:].copy(),
+            joint_vel=qvel[:, 6:].copy(),
+        )
+
+    def set_state(self, ids: Ids, state: RobotState) -> None:
+        """See `Simulator.set_state`. Delayed targets start as the joint positions of the new state."""
+        if len(ids) == 0:
+            return
+        qpos, qvel = self._stepper.qpos, self._stepper.qvel
+        qpos[ids, :3] = state.root_pos
+        qpos[ids, 3:7] = state.root_quat
+        qpos[ids, 7:] = state.joint_pos
+        qvel[ids, :3] = state.root_lin_vel
+        qvel[ids, 3:6] = rotate_inverse(state.root_quat, state.root_ang_vel)
+        qvel[ids, 6:] = state.joint_vel
+        self._stepper.ctrl[ids] = state.joint_pos
+        self._delayed[:, ids] = state.joint_pos
+        self._links = None
+
+    def step(self, joint_target: NDArray[np.floating]) -> None:
+        """See `Simulator.step`."""
+        if len(self._delayed):
+            self._stepper.ctrl[:] = self._delayed[0]
+            self._delayed[:-1] = self._delayed[1:]
+            self._delayed[-1] = joint_target
+        else:
+            self._stepper.ctrl[:] = joint_target
+        self._stepper.step(self._decimation)
+        self._links = None
+
+    def link_states(self) -> LinkStates:
+        """See `Simulator.link_states`; computed once per state."""
+        if self._links is None:
+            s = self.state
+            self._links = self._kinematics.forward_with_velocities(
+                s.root_pos, s.root_quat, s.joint_pos, s.root_lin_vel, s.root_ang_vel, s.joint_vel
+            )
+        return self._links
+
+    def joint_torque(self) -> Array:
+        """See `Simulator.joint_torque`."""
+        stepper = self._stepper
+        torque = self._kp * (stepper.ctrl - stepper.qpos[:, 7:]) - self._kd * stepper.qvel[:, 6:]
+        return np.clip(torque, -self._torque_limit, self._torque_limit)
+
+    def foot_contact(self) -> NDArray[np.bool_]:
+        """See `Simulator.foot_contact`; true where a sole point is at or under the ground."""
+        return (self._kinematics.sole_points(self.link_states())[..., 2] <= 0.0).any(axis=2)

@@ -1,0 +1,62 @@
+"""What every simulator backend offers: N robots side by side, stepped by joint position targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.robots.kinematics import LinkStates
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class RobotState:
+    """State of N robots. World frame, metres, radians, seconds; quaternions wxyz; joints in profile order."""
+
+    root_pos: Array
+    """(N, 3) pelvis origin."""
+    root_quat: Array
+    """(N, 4) pelvis orientation, wxyz."""
+    root_lin_vel: Array
+    """(N, 3) velocity of the pelvis origin, world frame."""
+    root_ang_vel: Array
+    """(N, 3) angular velocity of the pelvis, world frame."""
+    joint_pos: Array
+    """(N, J)."""
+    joint_vel: Array
+    """(N, J)."""
+
+    def take(self, ids: Ids) -> RobotState:
+        """The states of some robots, copied."""
+        return RobotState(**{name: getattr(self, name)[ids].copy() for name in self.__dataclass_fields__})
+
+
+class Simulator(Protocol):
+    """N independent robots of one profile on flat ground."""
+
+    num_envs: int
+    control_dt: float
+
+    @property
+    def state(self) -> RobotState:
+        """A copy of the present state."""
+
+    def set_state(self, ids: Ids, state: RobotState) -> None:
+        """Put robots `ids` (M,) exactly into `state` (M rows) and clear what they remember."""
+
+    def step(self, joint_target: Array) -> None:
+        """Hold `joint_target` (N, J) rad under PD control for one control step."""
+
+    def link_states(self) -> LinkStates:
+        """Positions, orientations and velocities of all links in the present state."""
+
+    def joint_torque(self) -> Array:
+        """(N, J) Nm that the PD law asks for in the present state under the last target, within the limits."""
+
+    def foot_contact(self) -> NDArray[np.bool_]:
+        """(N, F) whether a foot touches the ground."""

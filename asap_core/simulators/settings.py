@@ -1,0 +1,18 @@
+"""Which engine simulates, on how many threads, and the nominal physics."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.settings import Settings
+
+
+class SimulationSettings(Settings):
+    """Section `simulation` of `params.yaml`: the simulator that policies are trained in."""
+
+    backend: Literal["mujoco"] = "mujoco"
+    threads: int = Field(2, ge=1)
+    physics: PhysicsSettings = PhysicsSettings()

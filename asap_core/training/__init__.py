@@ -1,0 +1,1 @@
+"""Learning to track: PPO, checkpoints, the policy contract, ONNX."""

@@ -1,0 +1,101 @@
+"""The policy contract: everything that must be known to run a policy, carried in its ONNX metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import ValidationError
+
+from asap_core.environments.observations import ObservationSettings
+from asap_core.environments.playback import ActingRule
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.environments.settings import TrackingSettings
+from asap_core.environments.tracking import action_scale
+from asap_core.errors import ContractError
+from asap_core.robots.profile import RobotProfile
+from asap_core.settings import Settings
+
+METADATA_KEY = "asap_contract"
+
+
+class PolicyContract(Settings):
+    """Numbers are float64 and survive the round trip through JSON exactly. Joints are in the order of `joint_names`."""
+
+    format_version: int = 1
+    kind: Literal["tracking_policy"] = "tracking_policy"
+    robot: str
+    motion: str
+    control_dt: float
+    clip_length_s: float
+    joint_names: tuple[str, ...]
+    default_joint_pos: tuple[float, ...]
+    kp: tuple[float, ...]
+    kd: tuple[float, ...]
+    joint_torque_limit: tuple[float, ...]
+    action_base: Literal["default", "reference"]
+    action_scale: tuple[float, ...]
+    observation: ObservationSettings
+    ref_joint_pos: tuple[tuple[float, ...], ...]
+    """(T, J) rad at the control rate: the clip that base and observation refer to."""
+
+    @classmethod
+    def of(cls, profile: RobotProfile, reference: ReferenceMotion, settings: TrackingSettings) -> PolicyContract:
+        """The contract of a policy trained on `reference` with `settings`."""
+        return cls(
+            robot=profile.name,
+            motion=reference.name,
+            control_dt=reference.control_dt,
+            clip_length_s=reference.length_s,
+            joint_names=profile.joint_names,
+            default_joint_pos=tuple(profile.default_joint_pos.tolist()),
+            kp=tuple(profile.kp.tolist()),
+            kd=tuple(profile.kd.tolist()),
+            joint_torque_limit=tuple(profile.joint_torque_limit.tolist()),
+            action_base=settings.action_base,
+            action_scale=tuple(action_scale(settings, profile).tolist()),
+            observation=settings.actor,
+            ref_joint_pos=tuple(tuple(row) for row in reference.state.joint_pos.tolist()),
+        )
+
+    @property
+    def rule(self) -> ActingRule:
+        """What a control loop needs."""
+        return ActingRule(self.observation, self.action_base, np.array(self.action_scale))
+
+    def to_json(self) -> str:
+        """One line of JSON with sorted keys."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> PolicyContract:
+        """Read a contract.
+
+        Raises:
+            ContractError: not JSON, a key missing or of a wrong type; `where` is named.
+        """
+        try:
+            return cls.model_validate(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise ContractError(f"{where}: the contract is not JSON: {error}") from None
+        except ValidationError as error:
+            problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ContractError(f"{where}: the contract is incomplete: {problems}") from None
+
+    def check_robot(self, profile: RobotProfile, where: str) -> None:
+        """Refuse to run on another robot.
+
+        Raises:
+            ContractError: robot or joint order differ.
+        """
+        if self.robot != profile.name or self.joint_names != tuple(profile.joint_names):
+            raise ContractError(
+                f"{where}: made for robot {self.robot!r} with {len(self.joint_names)} joints, "
+                f"not for {profile.name!r} with {len(profile.joint_names)}"
+            )
+
+
+def contract_metadata(contract: PolicyContract) -> dict[str, Any]:
+    """The ONNX `metadata_props` of a policy."""
+    return {METADATA_KEY: contract.to_json()}

@@ -1,0 +1,102 @@
+"""A training session: iterate, evaluate, checkpoint, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from asap_core.files import write_json
+from asap_core.progress import track
+from asap_core.training.checkpoint import load_checkpoint, save_checkpoint
+from asap_core.training.contract import PolicyContract
+from asap_core.training.evaluate import QuickScore
+from asap_core.training.export import export_policy
+from asap_core.training.ppo import IterationStats, PpoTrainer
+
+History = list[dict[str, float]]
+
+
+class TrainingSession:
+    """Runs a trainer to an iteration count and keeps everything it makes in `state_dir`, from which it resumes.
+
+    A checkpoint is loaded back right after it was written: so an undisturbed run and a resumed one go on from the very
+    same bits.
+
+    Args:
+        trainer: learner and environment.
+        contract: of the policies to be exported.
+        state_dir: folder of checkpoint and exports; kept across kills.
+        checkpoint_every: iterations between checkpoints.
+        score: evaluates the present policy at each checkpoint, or None.
+        snapshots: iterations after which `snapshots/policy_<iteration>.onnx` is kept (at a checkpoint).
+    """
+
+    def __init__(
+        self,
+        trainer: PpoTrainer,
+        contract: PolicyContract,
+        state_dir: Path,
+        checkpoint_every: int,
+        score: Callable[[], QuickScore] | None = None,
+        snapshots: Sequence[int] = (),
+    ) -> None:
+        self._trainer = trainer
+        self._contract = contract
+        self._dir = state_dir
+        self._every = checkpoint_every
+        self._score = score
+        self._snapshots = {-(-s // checkpoint_every) * checkpoint_every for s in snapshots}
+        self.history: History = []
+        self.best: QuickScore | None = None
+
+    def run(self, iterations: int, description: str) -> None:
+        """Train up to `iterations` in all; afterwards `state_dir` holds policy.onnx, checkpoint.pt, history.json."""
+        self._dir.mkdir(parents=True, exist_ok=True)
+        if (self._dir / "checkpoint.pt").exists():
+            self._restore(load_checkpoint(self._dir / "checkpoint.pt"))
+        done = self._trainer.iteration
+        with track(description, iterations, done) as bar:
+            while self._trainer.iteration < iterations:
+                stats = self._trainer.iterate()
+                self.history.append({k: float(v) for k, v in asdict(stats).items()})
+                if stats.iteration % self._every == 0 or stats.iteration == iterations:
+                    self._checkpoint(iterations)
+                bar.advance(1, self._note(stats))
+        write_json(self._dir / "history.json", self.history)
+
+    def _note(self, stats: IterationStats) -> str:
+        score = f" success {self.best.success:.2f} E_g {self.best.E_g_mpjpe:.0f} mm" if self.best else ""
+        return f"covered {stats.share:.2f} limit {stats.distance_limit:.2f} m{score}"
+
+    def _checkpoint(self, iterations: int) -> None:
+        score = self._score() if self._score else None
+        if score is not None:
+            row = self.history[-1]
+            row["success"], row["coverage"], row["E_g_mpjpe"] = score.success, score.coverage, score.E_g_mpjpe
+        if score is None or score.better_than(self.best):
+            self.best = score
+            self._export(self._dir / "policy.onnx")
+            self._save(self._dir / "best.pt")
+        if self._trainer.iteration in self._snapshots:
+            self._export(self._dir / "snapshots" / f"policy_{self._trainer.iteration:06d}.onnx")
+        self._save(self._dir / "checkpoint.pt")
+        self._restore(load_checkpoint(self._dir / "checkpoint.pt"))
+
+    def _export(self, path: Path) -> None:
+        export_policy(self._trainer.actor, self._contract, path)
+
+    def _save(self, path: Path) -> None:
+        extra: dict[str, Any] = {"history": self.history, "best": asdict(self.best) if self.best else None}
+        save_checkpoint(path, self._trainer.state_dict(), self._trainer.env.state_dict(), extra)
+
+    def _restore(self, content: dict[str, Any]) -> None:
+        import torch
+
+        self._trainer.load_state_dict(content["learner"])
+        self._trainer.env.load_state_dict(content["environment"])
+        torch.set_rng_state(content["torch_rng"])
+        self.history = list(content["extra"]["history"])
+        best = content["extra"]["best"]
+        self.best = QuickScore(**best) if best else None

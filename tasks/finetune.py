@@ -1,0 +1,62 @@
+"""Stage `finetune`: the policy learns on inside the aligned simulator, and, as its control, in the nominal one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from asap_core.alignment.delta_model import load_delta
+from asap_core.config import Params
+from asap_core.environments.correction import ActionCorrection
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.files import atomic_dir, content_key, sha256_file
+from asap_core.robots import get_profile
+from asap_core.training.checkpoint import load_checkpoint
+from asap_core.training.ppo import PpoTrainer, use_threads
+from asap_core.training.session import TrainingSession
+from tasks._training import contract_of, make_env, training_reference, write_history
+
+ARMS = ("asap", "finetune_only")
+"""With the frozen delta inside the simulator, and the same budget without it."""
+_SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "finetune"}
+
+
+def run(params: Params, root: Path) -> dict[str, float | int | str]:
+    """Fine-tune every arm with every seed; writes models/finetuned/<arm>/seed_<k>."""
+    use_threads(params.simulation.threads)
+    reference = training_reference(params, root)
+    figures: dict[str, float | int | str] = {"iterations": params.finetune.iterations}
+    with atomic_dir(root / "models" / "finetuned") as out:
+        for arm in ARMS:
+            for seed in range(params.finetune.seeds):
+                session, state_dir = _finetune(params, root, reference, arm, seed)
+                place = out / arm / f"seed_{seed}"
+                place.mkdir(parents=True)
+                shutil.copy(state_dir / "policy.onnx", place / "policy.onnx")
+                shutil.copy(state_dir / "checkpoint.pt", place / "checkpoint.pt")
+                write_history(session.history, place / "history.csv")
+                figures[f"{arm}_seed_{seed}_reward"] = session.history[-1]["reward"]
+    return figures
+
+
+def _finetune(
+    params: Params, root: Path, reference: ReferenceMotion, arm: str, seed: int
+) -> tuple[TrainingSession, Path]:
+    start = root / "models" / "pretrained" / "checkpoint.pt"
+    delta = root / "models" / "delta" / "delta.onnx"
+    ppo = params.ppo.model_copy(update={"learning_rate": params.finetune.learning_rate})
+    correction: ActionCorrection | None = None
+    inputs = [sha256_file(start), params.model_dump(mode="json", include=_SECTIONS), arm, seed]
+    if arm == "asap":
+        correction = load_delta(delta, get_profile(params.robot), ppo.num_envs)
+        inputs.append(sha256_file(delta))
+    state_dir = root / ".asap" / "state" / "finetune" / content_key(*inputs)
+    run_seed = params.seed + 1000 * (seed + 1)
+    env = make_env(params, reference, params.finetune.physics_dt, ppo.num_envs, run_seed, correction)
+    trainer = PpoTrainer(env, ppo, run_seed)
+    pretrained = load_checkpoint(start)
+    trainer.load_networks(pretrained["learner"], params.finetune.init_std)
+    env.curriculum.distance = pretrained["environment"]["curriculum"][0]
+    session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
+    session.run(params.finetune.iterations, f"finetune {arm} seed {seed}")
+    return session, state_dir

@@ -1,0 +1,46 @@
+"""Stage `pretrain`: a tracking policy from nothing, in the nominal simulator."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from asap_core.config import Params
+from asap_core.files import atomic_dir, content_key, sha256_file
+from asap_core.training.ppo import PpoTrainer, use_threads
+from asap_core.training.session import TrainingSession
+from tasks._training import contract_of, make_env, nominal_score, training_reference, write_history
+
+_SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "pretrain"}
+
+
+def run(params: Params, root: Path) -> dict[str, float | int | str]:
+    """Train `motions.train`; writes models/pretrained. Resumes an interrupted run of the same inputs exactly."""
+    use_threads(params.simulation.threads)
+    reference = training_reference(params, root)
+    motion_file = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
+    key = content_key(sha256_file(motion_file), params.model_dump(mode="json", include=_SECTIONS))
+    state_dir = root / ".asap" / "state" / "pretrain" / key
+    env = make_env(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, params.seed)
+    trainer = PpoTrainer(env, params.ppo, params.seed)
+    session = TrainingSession(
+        trainer,
+        contract_of(params, reference),
+        state_dir,
+        params.pretrain.evaluate_every,
+        nominal_score(params, reference, trainer),
+        [round(share * params.pretrain.iterations) for share in params.pretrain.snapshots],
+    )
+    session.run(params.pretrain.iterations, f"pretrain {params.motions.train}")
+    with atomic_dir(root / "models" / "pretrained") as out:
+        shutil.copy(state_dir / "policy.onnx", out / "policy.onnx")
+        shutil.copy(state_dir / "best.pt", out / "checkpoint.pt")
+        shutil.copytree(state_dir / "snapshots", out / "snapshots")
+        write_history(session.history, out / "history.csv")
+    assert session.best is not None
+    return {
+        "success": session.best.success,
+        "E_g_mpjpe": session.best.E_g_mpjpe,
+        "iterations": params.pretrain.iterations,
+        "steps": int(session.history[-1]["steps"]),
+    }
