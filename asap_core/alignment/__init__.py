@@ -1,0 +1,1 @@
+"""Delta action models: fitting them to rollouts, and acting with them inside a simulator."""

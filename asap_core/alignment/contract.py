@@ -1,0 +1,165 @@
+"""The delta model as a file: ONNX with its contract in the metadata, checked whenever it is loaded."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
+from asap_core.alignment.features import INPUTS
+from asap_core.errors import ContractError, InputFileError
+from asap_core.files import atomic_file
+from asap_core.robots.profile import RobotProfile
+
+KIND = "delta_action_model"
+METADATA_KEY = "asap_contract"
+OUTPUT = "joint_delta"
+_OPSET = 17
+
+
+@dataclass(frozen=True)
+class DeltaContract:
+    """What a delta model was made for. Gains and limits are per joint, in the order of `joint_names`."""
+
+    robot: str
+    joint_names: tuple[str, ...]
+    kp: tuple[float, ...]
+    kd: tuple[float, ...]
+    joint_lower: tuple[float, ...]
+    joint_upper: tuple[float, ...]
+    joint_torque_limit: tuple[float, ...]
+    control_dt: float
+    delta_limit: float
+    """rad."""
+    name: str
+    """Which candidate it is."""
+
+    @classmethod
+    def of(cls, profile: RobotProfile, control_dt: float, delta_limit: float, name: str) -> DeltaContract:
+        """The contract of a model that is fitted on `profile`."""
+        arrays = {
+            field: tuple(float(v) for v in getattr(profile, field))
+            for field in ("kp", "kd", "joint_lower", "joint_upper", "joint_torque_limit")
+        }
+        return cls(
+            robot=profile.name,
+            joint_names=tuple(profile.joint_names),
+            control_dt=control_dt,
+            delta_limit=delta_limit,
+            name=name,
+            **arrays,
+        )
+
+    def to_json(self) -> str:
+        """All fields, the kind and the input layout; numbers in full precision."""
+        inputs = [{"name": n, "frame": "world" if n.startswith("root") else "joint"} for n in INPUTS]
+        return json.dumps({"kind": KIND, **self.__dict__, "inputs": inputs, "output": OUTPUT}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str, path: Path | str) -> DeltaContract:
+        """Read a contract.
+
+        Raises:
+            ContractError: not a delta model's contract, or a field missing.
+        """
+        data: dict[str, Any] = json.loads(text)
+        if data.get("kind") != KIND:
+            raise ContractError(f"{path}: contract field kind: found {data.get('kind')!r}, expected {KIND!r}")
+        missing = [name for name in cls.__dataclass_fields__ if name not in data]
+        if missing:
+            raise ContractError(f"{path}: contract fields missing: {', '.join(missing)}")
+        values = {name: data[name] for name in cls.__dataclass_fields__}
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+    def check(self, profile: RobotProfile, control_dt: float, path: Path | str) -> None:
+        """Refuse a robot, joint order, gains, limits or rate other than this model's.
+
+        Raises:
+            ContractError: naming the first field that differs.
+        """
+        expected = DeltaContract.of(profile, control_dt, self.delta_limit, self.name)
+        for name in self.__dataclass_fields__:
+            found, wanted = getattr(self, name), getattr(expected, name)
+            if found != wanted:
+                raise ContractError(f"{path}: contract field {name}: model has {found}, this run has {wanted}")
+
+
+def export_delta(model: DeltaActionModel, contract: DeltaContract, path: Path | str) -> None:
+    """Write `model` as ONNX (float32, any batch size) with its contract. Atomic."""
+    import onnx
+
+    widths = {"root_quat": 4, "root_ang_vel": 3, "root_height": 1}
+    example = tuple(torch.zeros(2, widths.get(name, len(contract.joint_names))) for name in INPUTS)
+    with atomic_file(path) as partial:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                _as_float32(model),
+                example,
+                str(partial),
+                input_names=list(INPUTS),
+                output_names=[OUTPUT],
+                dynamic_axes={name: {0: "n"} for name in (*INPUTS, OUTPUT)},
+                opset_version=_OPSET,
+                dynamo=False,
+            )
+        graph = onnx.load(str(partial))
+        onnx.helper.set_model_props(graph, {METADATA_KEY: contract.to_json()})
+        onnx.save(graph, str(partial))
+
+
+def _as_float32(model: DeltaActionModel) -> DeltaActionModel:
+    copy = DeltaActionModel(len(model.bias), float(model.limit), model.residual is not None)
+    copy.load_state_dict(model.state_dict())
+    return copy.float().eval()
+
+
+def read_contract(path: Path | str) -> DeltaContract:
+    """The contract of a delta model's ONNX file.
+
+    Raises:
+        InputFileError: missing or not ONNX.
+        ContractError: no contract, or that of something else.
+    """
+    import onnx
+
+    path = Path(path)
+    if not path.exists():
+        raise InputFileError(path, "missing")
+    try:
+        proto = onnx.load(str(path))
+    except Exception as error:
+        raise InputFileError(path, f"not a readable ONNX file: {error}") from None
+    for entry in proto.metadata_props:
+        if entry.key == METADATA_KEY:
+            return DeltaContract.from_json(entry.value, path)
+    raise ContractError(f"{path}: metadata field {METADATA_KEY}: missing; not a model of this project")
+
+
+def load_delta(path: Path | str, profile: RobotProfile, control_dt: float) -> DeltaCorrection:
+    """A delta model's file as an `ActionCorrection` for any number of robots.
+
+    Raises:
+        InputFileError: missing or not ONNX.
+        ContractError: made for another robot, joint order, gains, limits or control rate.
+    """
+    import onnxruntime as ort
+
+    read_contract(path).check(profile, control_dt, path)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def predict(inputs: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
+        feed = {name: value.astype(np.float32) for name, value in zip(INPUTS, inputs, strict=True)}
+        return np.asarray(session.run(None, feed)[0], dtype=np.float64)
+
+    return DeltaCorrection(predict)

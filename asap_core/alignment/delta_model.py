@@ -1,0 +1,131 @@
+"""The delta action model: state and nominal joint target in, a bounded joint correction in rad out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from asap_core.alignment.features import INPUTS, NUM_FEATURES, NUM_SHARED, OWN_FEATURES, joint_features
+from asap_core.simulators.protocol import Ids, RobotState
+
+Array = NDArray[np.float64]
+_RESIDUAL_OWN = tuple(OWN_FEATURES.index(n) for n in ("error", "velocity", "velocity_change", "target_change"))
+
+
+class ResidualNet(torch.nn.Module):
+    """A small network over all joints at once, zero at the start."""
+
+    def __init__(self, num_joints: int, hidden: int = 128) -> None:
+        super().__init__()
+        width = num_joints * len(_RESIDUAL_OWN) + NUM_SHARED
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(width, hidden),
+            torch.nn.ELU(),
+            torch.nn.Linear(hidden, hidden),
+            torch.nn.ELU(),
+            torch.nn.Linear(hidden, num_joints),
+        )
+        last = cast(torch.nn.Linear, self.net[-1])
+        torch.nn.init.zeros_(last.weight)
+        torch.nn.init.zeros_(last.bias)
+
+    def inputs(self, features: torch.Tensor) -> torch.Tensor:
+        """Features (N, J, 15) flattened to (N, width), not yet normalised."""
+        own = features[:, :, list(_RESIDUAL_OWN)].flatten(1)
+        return torch.cat([own, features[:, 0, -NUM_SHARED:]], dim=-1)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Correction (N, J) rad before the bound."""
+        x = (self.inputs(features) - self.mean) / self.scale
+        return cast(torch.Tensor, self.net(torch.clamp(x, -5.0, 5.0)))
+
+
+class DeltaActionModel(torch.nn.Module):
+    """Per joint a linear map of physical features, plus an optional network; bounded by limit · tanh(· / limit).
+
+    Zero-initialised: a new model corrects nothing.
+
+    Args:
+        num_joints: J.
+        limit: bound of |Δq| per joint, rad.
+        residual: whether the network is part of it.
+    """
+
+    def __init__(self, num_joints: int, limit: float, residual: bool = False) -> None:
+        super().__init__()
+        self.linear = torch.nn.Parameter(torch.zeros(num_joints, NUM_FEATURES))
+        self.bias = torch.nn.Parameter(torch.zeros(num_joints))
+        self.register_buffer("limit", torch.tensor(float(limit)))
+        self.register_buffer("residual_share", torch.tensor(1.0))
+        self.residual = ResidualNet(num_joints) if residual else None
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """Δq (N, J) rad of the raw quantities in the order of `INPUTS`."""
+        features = joint_features(inputs)
+        raw = (features * self.linear).sum(-1) + self.bias
+        if self.residual is not None:
+            raw = raw + self.residual_share * self.residual(features)
+        return self.limit * torch.tanh(raw / self.limit)
+
+    def predict(self, inputs: tuple[Array, ...]) -> Array:
+        """The same on numpy arrays, in the precision of the weights."""
+        with torch.no_grad():
+            tensors = [torch.as_tensor(x, dtype=self.linear.dtype) for x in inputs]
+            return self(*tensors).numpy().astype(np.float64)
+
+
+class DeltaCorrection:
+    """An `ActionCorrection` of any predictor: keeps each robot's previous velocity and nominal target.
+
+    The one place where the model's inputs are put together, so that fitting, open-loop replay, fine-tuning and
+    evaluation give the same Δq for the same state and target.
+
+    Args:
+        predict: raw quantities in the order of `INPUTS` → Δq (N, J) rad.
+    """
+
+    def __init__(self, predict: Callable[[tuple[Array, ...]], Array]) -> None:
+        self._predict = predict
+        self._fresh = np.ones(0, dtype=bool)
+        self._last_vel: Array = np.zeros((0, 0))
+        self._last_target: Array = np.zeros((0, 0))
+
+    def reset(self, ids: Ids) -> None:
+        """The next call sees no change of velocity or target for robots `ids`."""
+        if len(self._fresh):
+            self._fresh[ids] = True
+
+    def __call__(self, state: RobotState, joint_target: Array) -> Array:
+        """Δq (N, J) rad for the nominal `joint_target` (N, J) rad about to be applied in `state`."""
+        if self._last_vel.shape != joint_target.shape:
+            self._fresh = np.ones(len(joint_target), dtype=bool)
+            self._last_vel, self._last_target = np.zeros_like(joint_target), np.zeros_like(joint_target)
+        fresh = self._fresh[:, None]
+        last_vel = np.where(fresh, state.joint_vel, self._last_vel)
+        last_target = np.where(fresh, joint_target, self._last_target)
+        self._last_vel, self._last_target = state.joint_vel.copy(), np.array(joint_target, dtype=np.float64)
+        self._fresh[:] = False
+        return self._predict(model_inputs(state, joint_target, last_vel, last_target))
+
+
+def model_inputs(
+    state: RobotState, joint_target: Array, last_joint_vel: Array, last_joint_target: Array
+) -> tuple[Array, ...]:
+    """Raw quantities in the order of `INPUTS`."""
+    values = {
+        "joint_pos": state.joint_pos,
+        "joint_vel": state.joint_vel,
+        "joint_target": joint_target,
+        "last_joint_vel": last_joint_vel,
+        "last_joint_target": last_joint_target,
+        "root_quat": state.root_quat,
+        "root_ang_vel": state.root_ang_vel,
+        "root_height": state.root_pos[:, 2:3],
+    }
+    return tuple(values[name] for name in INPUTS)

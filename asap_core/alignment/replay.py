@@ -1,0 +1,118 @@
+"""Open-loop replay: recorded nominal targets, applied in the nominal simulator from recorded full states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.environments.correction import ActionCorrection
+from asap_core.robots.kinematics import Kinematics
+from asap_core.robots.profile import RobotProfile
+from asap_core.rollouts.record import Rollout
+from asap_core.simulators.protocol import RobotState, Simulator
+
+Array = NDArray[np.float64]
+
+HORIZONS_S = (0.25, 0.5, 1.0)
+"""Horizons of every open-loop table (paper, Table III)."""
+
+
+def horizon_steps(horizon_s: float, control_dt: float) -> int:
+    """Whole control steps within a horizon."""
+    return int(horizon_s / control_dt + 1e-9)
+
+
+def horizon_key(horizon_s: float) -> str:
+    """`open_loop_1.0s` and the like: the stem of a figure's name."""
+    return f"open_loop_{horizon_s:g}s" if horizon_s != int(horizon_s) else f"open_loop_{horizon_s:.1f}s"
+
+
+@dataclass(frozen=True)
+class Segments:
+    """S recorded pieces of H control steps."""
+
+    start: RobotState
+    """S rows."""
+    joint_target: Array
+    """(S, H, J) rad, nominal."""
+    link_pos: Array
+    """(S, H, L, 3) m, recorded after each step."""
+    episode: NDArray[np.int64]
+    """(S,) where a segment comes from; segments of one episode are not independent."""
+
+    @property
+    def num(self) -> int:
+        """S."""
+        return len(self.joint_target)
+
+    @property
+    def steps(self) -> int:
+        """H."""
+        return self.joint_target.shape[1]
+
+    def take(self, index: NDArray[np.intp]) -> Segments:
+        """Some of the segments."""
+        return Segments(self.start.take(index), self.joint_target[index], self.link_pos[index], self.episode[index])
+
+
+def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: int | None = None) -> Segments:
+    """Segments of `steps` usable transitions, `stride` (default `steps`) rows apart.
+
+    Raises:
+        ValueError: no episode is that long.
+    """
+    starts = rollout.segment_starts(steps, stride)
+    if not len(starts):
+        raise ValueError(f"no episode of the rollouts has {steps} usable control steps in a row")
+    rows = starts[:, None] + np.arange(steps)
+    after = (rows + 1).ravel()
+    poses = Kinematics(profile).forward(
+        rollout.state.root_pos[after], rollout.state.root_quat[after], rollout.state.joint_pos[after]
+    )
+    return Segments(
+        start=rollout.state.take(starts),
+        joint_target=rollout.joint_target[rows],
+        link_pos=poses.pos.reshape(len(starts), steps, -1, 3),
+        episode=rollout.episode[starts],
+    )
+
+
+def replay(
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
+) -> Array:
+    """Link positions (S, H, L, 3) m that the simulator reaches under recorded targets plus correction."""
+    out = np.empty_like(segments.link_pos)
+    kinematics = Kinematics(profile)
+    for begin in range(0, segments.num, simulator.num_envs):
+        real = np.arange(begin, min(begin + simulator.num_envs, segments.num))
+        filled = np.resize(real, simulator.num_envs)
+        out[real] = _replay_chunk(simulator, kinematics, segments.take(filled), correction)[: len(real)]
+    return out
+
+
+def _replay_chunk(
+    simulator: Simulator, kinematics: Kinematics, segments: Segments, correction: ActionCorrection
+) -> Array:
+    everyone = np.arange(simulator.num_envs)
+    simulator.set_state(everyone, segments.start)
+    correction.reset(everyone)
+    states = []
+    for step in range(segments.steps):
+        nominal = segments.joint_target[:, step]
+        simulator.step(nominal + correction(simulator.state, nominal))
+        states.append(simulator.state)
+    flat = [
+        np.stack([getattr(s, name) for s in states], axis=1).reshape(len(everyone) * segments.steps, -1)
+        for name in ("root_pos", "root_quat", "joint_pos")
+    ]
+    return kinematics.forward(*flat).pos.reshape(segments.link_pos.shape)
+
+
+def replay_distance(
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
+) -> Array:
+    """Mean distance of all links to the record, (S, H) m, after each replayed step."""
+    reached = replay(simulator, profile, segments, correction)
+    return np.linalg.norm(reached - segments.link_pos, axis=-1).mean(axis=-1)

@@ -1,0 +1,65 @@
+"""What is collected on which target; the sections `collect` of `params.yaml`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.settings import Settings
+
+Split = Literal["fit", "validation", "heldout"]
+SPLITS: tuple[Split, ...] = ("fit", "validation", "heldout")
+
+
+class TwinSettings(Settings):
+    """How the target differs from the nominal simulator. Read by `collect` and `evaluate` only, never by the fit."""
+
+    strength: dict[str, float] = {"knee": 0.8, "ankle": 0.8}
+    """Joint-name part → factor on gains and torque limit."""
+    armature: float = Field(0.03, ge=0)
+    """kg m², every joint."""
+    frictionloss: float = Field(0.5, ge=0)
+    """Nm, every joint."""
+    added_mass: dict[str, float] = {"torso_link": 2.0}
+    """Link → kg."""
+    action_delay: int = Field(0, ge=0)
+    """Control steps."""
+
+    def physics(self, nominal: PhysicsSettings) -> PhysicsSettings:
+        """The nominal physics with these differences."""
+        return nominal.model_copy(update=self.model_dump())
+
+
+class StartNoise(Settings):
+    """Normal disturbance of a start state."""
+
+    joint_pos: float = Field(0.02, ge=0)
+    """rad."""
+    joint_vel: float = Field(0.1, ge=0)
+    """rad/s."""
+
+
+class SplitSettings(Settings):
+    """One split of the rollouts. Splits share neither policy snapshots nor start states."""
+
+    snapshots: int = Field(ge=1)
+    """How many policy snapshots are rolled out."""
+    episodes: int = Field(ge=1)
+    """Episodes per snapshot."""
+
+
+class CollectSettings(Settings):
+    """Section `collect` of `params.yaml`."""
+
+    twin: TwinSettings = TwinSettings()
+    start_noise: StartNoise = StartNoise()
+    fit: SplitSettings = SplitSettings(snapshots=4, episodes=4)
+    validation: SplitSettings = SplitSettings(snapshots=1, episodes=6)
+    heldout: SplitSettings = SplitSettings(snapshots=1, episodes=8)
+
+    def of(self, split: Split) -> SplitSettings:
+        """The settings of one split."""
+        settings: SplitSettings = getattr(self, split)
+        return settings
