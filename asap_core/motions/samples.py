@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,10 @@ from asap_core.rotations import Array
 FPS = 30.0
 _STAND_DROP = 0.012
 """How far the pelvis hangs below straight legs, m: knees never lock."""
+_NARROW = 0.05
+"""Half the distance of the ankles in motions that lift a foot, m."""
+_SWAY = 0.12
+"""How far the pelvis goes sideways until the weight is over one foot, a person's or a wider robot's, m."""
 
 
 @dataclass
@@ -34,7 +39,7 @@ class _Script:
     arms: Array
     """(T,) both arms raised forward from hanging."""
     feet: dict[str, Array]
-    """Side L or R -> (T, 3) ankle relative to standing."""
+    """Side L or R -> (T, 3) ankle relative to standing under its hip."""
 
 
 def _times(duration: float) -> Array:
@@ -44,14 +49,10 @@ def _times(duration: float) -> Array:
 def _channel(times: Array, keys: list[tuple[float, float]]) -> Array:
     """Values at `times` through (time, value) keys, with minimum-jerk moves between them."""
     out = np.full(len(times), keys[0][1])
-    for (start, before), (end, after) in zip(keys, keys[1:], strict=False):
+    for (start, before), (end, after) in pairwise(keys):
         s = np.clip((times - start) / (end - start), 0.0, 1.0)
         out = np.where(times >= start, before + (after - before) * s**3 * (10 - 15 * s + 6 * s * s), out)
     return out
-
-
-def _still(times: Array) -> Array:
-    return np.zeros((len(times), 3))
 
 
 def squat() -> _Script:
@@ -59,33 +60,34 @@ def squat() -> _Script:
     times = _times(3.4)
     down = _channel(times, [(0.4, 0.0), (1.5, 1.0), (1.8, 1.0), (2.9, 0.0)])
     pelvis = np.stack([-0.075 * down, 0 * down, -0.18 * down], axis=1)
-    return _Script(3.4, pelvis, 0.42 * down, 1.2 * down, {"L": _still(times), "R": _still(times)})
+    still = 0 * pelvis
+    return _Script(3.4, pelvis, 0.42 * down, 1.2 * down, {"L": still, "R": still})
 
 
 def side_step() -> _Script:
-    """A step of 0.16 m to the left and closing: 5.2 s."""
-    times = _times(5.2)
-    width, half = 0.16, _hip_half_width()
-    sway = _channel(times, [(0.3, 0.0), (1.1, -half), (1.8, -half), (2.9, width + half), (3.6, width + half), (4.6, width)])
-    dip = _channel(times, [(0.3, 0.0), (1.1, -0.03), (4.0, -0.03), (4.8, 0.0)])
-    left = np.stack([0 * times, _channel(times, [(1.15, 0.0), (1.75, width)]), _lift(times, 1.1, 1.8, 0.05)], axis=1)
-    right = np.stack([0 * times, _channel(times, [(2.95, 0.0), (3.55, width)]), _lift(times, 2.9, 3.6, 0.05)], axis=1)
-    pelvis = np.stack([0 * times, sway, dip], axis=1)
-    return _Script(5.2, pelvis, 0 * times, 0.15 + 0 * times, {"L": left, "R": right})
+    """A step of 0.16 m to the left and closing: 5.6 s."""
+    times = _times(5.6)
+    width, over, none = 0.16, 0.16 + _SWAY, 0 * times
+    sway = _channel(times, [(0.3, 0.0), (1.2, -_SWAY), (1.9, -_SWAY), (3.2, over), (3.9, over), (5.0, width)])
+    dip = _channel(times, [(0.3, 0.0), (1.2, -0.03), (4.3, -0.03), (5.1, 0.0)])
+    left_way, right_way = (_channel(times, [(start, 0.0), (start + 0.6, width)]) for start in (1.25, 3.25))
+    left = np.stack([none, left_way - _inwards(), _lift(times, 1.2, 1.9, 0.05)], axis=1)
+    right = np.stack([none, right_way + _inwards(), _lift(times, 3.2, 3.9, 0.05)], axis=1)
+    return _Script(5.6, np.stack([none, sway, dip], axis=1), none, none + 0.15, {"L": left, "R": right})
 
 
 def kick() -> _Script:
     """A low forward kick of the right foot, standing on the left: 4.6 s."""
     times = _times(4.6)
-    half = _hip_half_width()
-    sway = _channel(times, [(0.3, 0.0), (1.2, half), (3.2, half), (4.1, 0.0)])
+    none = 0 * times
+    sway = _channel(times, [(0.3, 0.0), (1.2, _SWAY), (3.2, _SWAY), (4.1, 0.0)])
     back = _channel(times, [(1.5, 0.0), (2.0, -0.03), (2.4, -0.03), (3.0, 0.0)])
     dip = _channel(times, [(0.3, 0.0), (1.2, -0.03), (3.3, -0.03), (4.1, 0.0)])
     reach = _channel(times, [(1.3, 0.0), (1.6, -0.06), (2.15, 0.32), (2.3, 0.32), (3.0, 0.0)])
     rise = _channel(times, [(1.2, 0.0), (1.6, 0.08), (2.15, 0.16), (2.3, 0.16), (3.1, 0.0)])
-    right = np.stack([reach, 0 * times, rise], axis=1)
-    pelvis = np.stack([back, sway, dip], axis=1)
-    return _Script(4.6, pelvis, 0 * times, 0.15 + 0 * times, {"L": _still(times), "R": right})
+    left = np.stack([none, none - _inwards(), none], axis=1)
+    right = np.stack([reach, none + _inwards(), rise], axis=1)
+    return _Script(4.6, np.stack([back, sway, dip], axis=1), none, none + 0.15, {"L": left, "R": right})
 
 
 SAMPLES: dict[str, Callable[[], _Script]] = {"squat": squat, "side_step": side_step, "kick": kick}
@@ -96,8 +98,9 @@ def _lift(times: Array, start: float, end: float, height: float) -> Array:
     return _channel(times, [(start, 0.0), (middle, height), (end, 0.0)])
 
 
-def _hip_half_width() -> float:
-    return float(body_offsets()[INDEX["L_Hip"], 0])
+def _inwards() -> float:
+    """From under the hip to the narrow stance, m."""
+    return float(body_offsets()[INDEX["L_Hip"], 0]) - _NARROW
 
 
 def _about_x(angle: Array) -> Array:
@@ -116,10 +119,10 @@ def poses(script: _Script) -> tuple[Array, Array]:
     root = REST_TO_WORLD @ _about_x(script.lean)
     local[:, 0] = root
     stand = -(skeleton[INDEX["L_Hip"]] + skeleton[INDEX["L_Knee"]] + skeleton[INDEX["L_Ankle"]])[1] + ANKLE_HEIGHT
-    pelvis = script.pelvis + [0.0, 0.0, stand - _STAND_DROP]
+    pelvis = script.pelvis + np.array([0.0, 0.0, stand - _STAND_DROP])
     for side in ("L", "R"):
         hip = INDEX[f"{side}_Hip"]
-        ankle = script.feet[side] + [0.0, skeleton[hip, 0], ANKLE_HEIGHT]
+        ankle = script.feet[side] + np.array([0.0, skeleton[hip, 0], ANKLE_HEIGHT])
         reach = np.einsum("tji,tj->ti", root, ankle - pelvis) - skeleton[hip]
         for name, turn in zip(("Hip", "Knee", "Ankle"), _leg(side, reach, root, skeleton), strict=True):
             local[:, INDEX[f"{side}_{name}"]] = turn
