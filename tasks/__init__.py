@@ -1,0 +1,1 @@
+"""Capabilities between the flows and the method: stages, item store, experiment tracking, model registry."""

@@ -1,0 +1,81 @@
+"""A content-addressed store of finished items, so that one changed item of a thousand recomputes alone.
+
+It lies outside DVC's outputs, which are removed before each run. An item is a folder; its key is a digest of whatever it
+was made from (input bytes, parameters, code version: `asap_core.files.content_key`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from asap_core.errors import StageError
+from asap_core.files import sha256_tree
+
+_DIGEST_FILE = "digest.sha256"
+_ITEM_DIR = "item"
+
+
+class ItemStore:
+    """Items under `<root>/.asap/store/<first two of key>/<key>/item`, with their digest beside them.
+
+    Several processes may use one store: each makes an item in a folder of its own and renames it into place, and the
+    first to finish wins.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._base = root / ".asap" / "store"
+
+    def get_or_make(self, key: str, make: Callable[[Path], None]) -> Path:
+        """The folder of the item `key`; `make(folder)` fills it if it is absent or no longer what its digest says.
+
+        Raises:
+            StageError: the key is not usable as a folder name, or the store cannot be written.
+        """
+        entry = self._entry(key)
+        if self._is_intact(entry):
+            return entry / _ITEM_DIR
+        try:
+            return self._make(entry, make)
+        except OSError as error:
+            raise StageError(f"{entry}: cannot be written: {error.strerror or error}. Nothing was kept") from error
+
+    def _entry(self, key: str) -> Path:
+        if len(key) < 3 or not key.isalnum():
+            raise StageError(f"item key: found {key!r}, expected at least three letters or digits")
+        return self._base / key[:2] / key
+
+    @staticmethod
+    def _is_intact(entry: Path) -> bool:
+        try:
+            expected = (entry / _DIGEST_FILE).read_text()
+        except OSError:
+            return False
+        return (entry / _ITEM_DIR).is_dir() and sha256_tree(entry / _ITEM_DIR) == expected
+
+    def _make(self, entry: Path, make: Callable[[Path], None]) -> Path:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        partial = entry.with_name(f".partial-{entry.name}-{uuid.uuid4().hex[:8]}")
+        try:
+            (partial / _ITEM_DIR).mkdir(parents=True)
+            make(partial / _ITEM_DIR)
+            (partial / _DIGEST_FILE).write_text(sha256_tree(partial / _ITEM_DIR))
+            self._place(partial, entry)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return entry / _ITEM_DIR
+
+    def _place(self, partial: Path, entry: Path) -> None:
+        """Rename into place. A corrupted entry gives way; an intact one that another process placed stays."""
+        if entry.exists() and not self._is_intact(entry):
+            broken = partial.with_name(f"{partial.name}-broken")
+            os.replace(entry, broken)
+            shutil.rmtree(broken)
+        try:
+            os.rename(partial, entry)
+        except OSError:
+            if not self._is_intact(entry):
+                raise

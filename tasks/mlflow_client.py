@@ -1,0 +1,51 @@
+"""One door to MLflow: the project's SQLite database, or the server that `MLFLOW_TRACKING_URI` names."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+EXPERIMENT = "asap"
+_SERVER = "MLFLOW_TRACKING_URI"
+
+
+def tracking_uri(root: Path) -> str:
+    """Where runs and models are recorded: `MLFLOW_TRACKING_URI`, else `<root>/.asap/mlflow.db`."""
+    return os.environ.get(_SERVER) or f"sqlite:///{(root / '.asap' / 'mlflow.db').resolve()}"
+
+
+def open_client(root: Path) -> MlflowClient:
+    """A client on the project's tracking store, which is created when absent.
+
+    `MLFLOW_RUN_ID` is dropped from the environment: MLflow would log into that foreign run. Loading pickled models and
+    telemetry are turned off.
+    """
+    os.environ.pop("MLFLOW_RUN_ID", None)
+    os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    (root / ".asap").mkdir(parents=True, exist_ok=True)
+    for noisy in ("alembic", "mlflow"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    import mlflow
+
+    uri = tracking_uri(root)
+    given = _SERVER in os.environ
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_registry_uri(uri)
+    if not given:  # set_tracking_uri exports it, and another project in this process would take it for the user's
+        os.environ.pop(_SERVER, None)
+    return mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def experiment_id(client: MlflowClient, root: Path) -> str:
+    """The id of the project's experiment, made when absent; artefacts of a local database lie in `.asap/mlartifacts`."""
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is not None:
+        return str(experiment.experiment_id)
+    location = None if os.environ.get(_SERVER) else (root / ".asap" / "mlartifacts").resolve().as_uri()
+    return str(client.create_experiment(EXPERIMENT, artifact_location=location))

@@ -1,0 +1,69 @@
+"""The stages by name, and the one way to run one: used by the command line, by DVC and by the Prefect flows."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asap_core.errors import StageError, unknown_name
+
+if TYPE_CHECKING:
+    from asap_core.config import Params
+
+Figures = dict[str, float | int | str]
+
+STAGES = ("reconstruct", "screen", "retarget", "pretrain", "collect", "align", "finetune", "evaluate", "register")
+"""In the order of dvc.yaml."""
+
+TRACKED_STAGES = frozenset({"pretrain", "align", "finetune", "evaluate"})
+"""Stages whose figures go to MLflow; the others are over before MLflow is imported."""
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def limit_threads() -> None:
+    """Set how many threads numeric libraries use: `ASAP_THREADS`, else 2. Call before importing numpy or torch.
+
+    A fixed number, and not the machine's count of cores, because sums over threads round differently.
+    """
+    threads = os.environ.get("ASAP_THREADS", "2")
+    if not threads.isdigit() or int(threads) < 1:
+        raise StageError(f"environment variable ASAP_THREADS: found {threads!r}, expected a whole number of at least 1")
+    for variable in _THREAD_VARIABLES:
+        os.environ.setdefault(variable, threads)
+
+
+def check_stage(name: str) -> str:
+    """Return `name` if it is a stage.
+
+    Raises:
+        UnknownNameError: it is none; the text lists the stages.
+    """
+    if name not in STAGES:
+        raise unknown_name("stage", name, STAGES)
+    return name
+
+
+def read_params(root: Path) -> Params:
+    """The validated `params.yaml` of the project at `root`."""
+    from asap_core.config import load_params
+
+    return load_params(root / "params.yaml")
+
+
+def run_stage(name: str, root: Path) -> Figures:
+    """Run one stage of the project at `root` in this process and return its figures.
+
+    Raises:
+        AsapError: a stage of that name does not exist, `params.yaml` is wrong, or the stage itself failed.
+    """
+    check_stage(name)
+    params = read_params(root)
+    figures: Figures = importlib.import_module(f"tasks.{name}").run(params, root)
+    if name in TRACKED_STAGES:
+        from tasks.tracking import log_stage
+
+        log_stage(name, params.model_dump(mode="json"), figures, root)
+    return figures
