@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from asap_core.errors import unknown_name
 from asap_core.robots.kinematics import LinkStates
@@ -48,7 +48,8 @@ def _local_vectors(ctx: ObservationContext, vectors: Array) -> Array:
 
 
 def _dif_local_rigid_body_pos(ctx: ObservationContext) -> Array:
-    assert ctx.links is not None and ctx.ref_link_pos is not None
+    assert ctx.links is not None
+    assert ctx.ref_link_pos is not None
     return _local_vectors(ctx, ctx.ref_link_pos - ctx.links.pos)
 
 
@@ -85,9 +86,9 @@ class ObservationSettings(Settings):
     history_terms: tuple[str, ...]
     history_length: int = 4
     """Frames before the present one; with the present frame this is the paper's five-step history."""
-    scales: dict[str, float] = {}
+    scales: dict[str, float] = Field(default_factory=dict)
     """Factor on the raw quantity; 1 where absent."""
-    noise: dict[str, float] = {}
+    noise: dict[str, float] = Field(default_factory=dict)
     """Uniform ± in raw units; 0 where absent."""
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import projected_gravity
 from asap_core.simulators.protocol import RobotState, Simulator
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 SUCCESS_DISTANCE = 0.5
 """m, mean link distance beyond which a run has failed (paper §IV-A)."""
 

@@ -14,7 +14,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec, slerp
 from asap_core.simulators.protocol import RobotState
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 _SMOOTHING_FRAMES = 2.0
 """Gaussian width of the velocity filter in frames of the source motion (paper's code)."""
 

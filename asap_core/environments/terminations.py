@@ -15,17 +15,17 @@ class TerminationSettings(Settings):
     """Limits of an episode. The curriculum's levels are shares of the way from an episode's start to the clip's end,
     so that they mean the same for a short and a long clip."""
 
-    tilt: float = Field(0.8, gt=0, le=1)
+    tilt: float = Field(default=0.8, gt=0, le=1)
     """A horizontal component of gravity in the pelvis frame beyond this ends the episode (0.8 is about 53°)."""
-    distance_start: float = Field(1.5, gt=0)
+    distance_start: float = Field(default=1.5, gt=0)
     """m, distance of any link from its reference that ends an episode at first."""
-    distance_end: float = Field(0.3, gt=0)
+    distance_end: float = Field(default=0.3, gt=0)
     """m, the same when the curriculum is done."""
-    degree: float = Field(1e-3, gt=0)
+    degree: float = Field(default=1e-3, gt=0)
     """Relative change of the distance for each step in which an episode ends."""
-    level_up: float = Field(0.8, gt=0, le=1)
+    level_up: float = Field(default=0.8, gt=0, le=1)
     """Mean share covered above which the distance shrinks."""
-    level_down: float = Field(0.6, ge=0, le=1)
+    level_down: float = Field(default=0.6, ge=0, le=1)
     """Mean share covered below which the distance grows."""
 
 
@@ -68,4 +68,4 @@ def failed(
     tilted = (np.abs(projected_gravity(state.root_quat)[:, :2]) > tilt_limit).any(axis=1)
     far = (link_distance > distance_limit).any(axis=1)
     broken = ~(np.isfinite(state.joint_pos).all(axis=1) & np.isfinite(state.joint_vel).all(axis=1))
-    return tilted | far | broken
+    return np.asarray(tilted | far | broken, bool)

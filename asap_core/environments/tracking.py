@@ -119,7 +119,7 @@ class TrackingEnv:
 
     def joint_target(self, action: Array) -> Array:
         """Nominal joint target (N, J) rad of raw actions (N, J), before any correction."""
-        base = self.profile.default_joint_pos
+        base: Array = self.profile.default_joint_pos
         if self.settings.action_base == "reference":
             base = self.reference.state.joint_pos[self._next_frame()]
         return base + self._scale * action

@@ -165,4 +165,5 @@ class MujocoSimulator:
 
     def foot_contact(self) -> NDArray[np.bool_]:
         """See `Simulator.foot_contact`; true where a sole point is at or under the ground."""
-        return (self._kinematics.sole_points(self.link_states())[..., 2] <= 0.0).any(axis=2)
+        heights = self._kinematics.sole_points(self.link_states())[..., 2]
+        return np.asarray((heights <= 0.0).any(axis=2), bool)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asap_core.robots.kinematics import LinkStates
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 Ids = NDArray[np.intp]
 
 

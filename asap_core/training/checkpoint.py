@@ -30,7 +30,9 @@ def _to_arrays(value: Any) -> Any:
     return value
 
 
-def save_checkpoint(path: Path | str, learner: dict[str, Any], environment: dict[str, Any], extra: dict[str, Any]) -> None:
+def save_checkpoint(
+    path: Path | str, learner: dict[str, Any], environment: dict[str, Any], extra: dict[str, Any]
+) -> None:
     """Write all that is needed to go on: networks, normalisers, optimiser, environment, random states; atomically."""
     content = {
         "format_version": FORMAT_VERSION,

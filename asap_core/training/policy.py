@@ -33,7 +33,9 @@ class OnnxPolicy:
             raise InputFileError(path, f"not a readable ONNX model: {str(error).splitlines()[0]}") from None
         metadata = self._session.get_modelmeta().custom_metadata_map
         if METADATA_KEY not in metadata:
-            raise ContractError(f"{path}: metadata has no {METADATA_KEY!r}; found: {', '.join(sorted(metadata)) or 'none'}")
+            raise ContractError(
+                f"{path}: metadata has no {METADATA_KEY!r}; found: {', '.join(sorted(metadata)) or 'none'}"
+            )
         self.contract = PolicyContract.from_json(metadata[METADATA_KEY], str(path))
         self._input = self._session.get_inputs()[0].name
 

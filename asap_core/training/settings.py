@@ -10,20 +10,20 @@ from asap_core.settings import Settings
 class PpoSettings(Settings):
     """Section `ppo` of `params.yaml`: the learner, shared by pre-training and fine-tuning (rsl-rl's PPO)."""
 
-    num_envs: int = Field(256, ge=1)
-    steps_per_env: int = Field(16, ge=2)
-    epochs: int = Field(4, ge=1)
-    mini_batches: int = Field(4, ge=1)
-    learning_rate: float = Field(1e-3, gt=0)
-    desired_kl: float = Field(0.012, gt=0)
+    num_envs: int = Field(default=256, ge=1)
+    steps_per_env: int = Field(default=16, ge=2)
+    epochs: int = Field(default=4, ge=1)
+    mini_batches: int = Field(default=4, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0)
+    desired_kl: float = Field(default=0.012, gt=0)
     """KL divergence per update that the adaptive learning rate aims at."""
-    gamma: float = Field(0.97, gt=0, lt=1)
-    lam: float = Field(0.95, gt=0, le=1)
-    clip: float = Field(0.2, gt=0)
-    entropy: float = Field(0.0, ge=0)
-    value_loss: float = Field(1.0, gt=0)
-    max_grad_norm: float = Field(1.0, gt=0)
-    init_std: float = Field(0.4, gt=0)
+    gamma: float = Field(default=0.97, gt=0, lt=1)
+    lam: float = Field(default=0.95, gt=0, le=1)
+    clip: float = Field(default=0.2, gt=0)
+    entropy: float = Field(default=0.0, ge=0)
+    value_loss: float = Field(default=1.0, gt=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    init_std: float = Field(default=0.4, gt=0)
     """Standard deviation of the raw action at first."""
     hidden: tuple[int, ...] = (256, 128, 64)
     """Widths of the hidden layers of actor and critic."""
@@ -32,21 +32,21 @@ class PpoSettings(Settings):
 class PretrainSettings(Settings):
     """Section `pretrain`."""
 
-    iterations: int = Field(200, ge=1)
-    physics_dt: float = Field(0.01, gt=0)
+    iterations: int = Field(default=200, ge=1)
+    physics_dt: float = Field(default=0.01, gt=0)
     """s; coarser than the nominal step, for throughput. Evaluations always run at the nominal step."""
-    evaluate_every: int = Field(20, ge=1)
+    evaluate_every: int = Field(default=16, ge=1)
     """Iterations between evaluations and checkpoints."""
-    snapshots: tuple[float, ...] = (0.6, 0.8, 0.9)
+    snapshots: tuple[float, ...] = Field(default=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=1)
     """Shares of the iterations after which a snapshot of the policy is kept for collection."""
 
 
 class FinetuneSettings(Settings):
     """Section `finetune`."""
 
-    iterations: int = Field(30, ge=1)
-    seeds: int = Field(3, ge=1)
-    physics_dt: float = Field(0.005, gt=0)
-    learning_rate: float = Field(3e-4, gt=0)
-    init_std: float = Field(0.2, gt=0)
-    checkpoint_every: int = Field(10, ge=1)
+    iterations: int = Field(default=30, ge=1)
+    seeds: int = Field(default=3, ge=1)
+    physics_dt: float = Field(default=0.005, gt=0)
+    learning_rate: float = Field(default=3e-4, gt=0)
+    init_std: float = Field(default=0.2, gt=0)
+    checkpoint_every: int = Field(default=10, ge=1)
