@@ -69,7 +69,7 @@ def side_step() -> _Script:
     times = _times(5.6)
     width, over, none = 0.16, 0.16 + _SWAY, 0 * times
     sway = _channel(times, [(0.3, 0.0), (1.2, -_SWAY), (1.9, -_SWAY), (3.2, over), (3.9, over), (5.0, width)])
-    dip = _channel(times, [(0.3, 0.0), (1.2, -0.03), (4.3, -0.03), (5.1, 0.0)])
+    dip = _channel(times, [(0.3, 0.0), (1.2, -0.045), (4.3, -0.045), (5.1, 0.0)])
     left_way, right_way = (_channel(times, [(start, 0.0), (start + 0.6, width)]) for start in (1.25, 3.25))
     left = np.stack([none, left_way - _inwards(), _lift(times, 1.2, 1.9, 0.05)], axis=1)
     right = np.stack([none, right_way + _inwards(), _lift(times, 3.2, 3.9, 0.05)], axis=1)
