@@ -1,7 +1,7 @@
 """A content-addressed store of finished items, so that one changed item of a thousand recomputes alone.
 
-It lies outside DVC's outputs, which are removed before each run. An item is a folder; its key is a digest of whatever it
-was made from (input bytes, parameters, code version: `asap_core.files.content_key`).
+It lies outside DVC's outputs, which are removed before each run. An item is a folder; its key is a digest of whatever
+it was made from (input bytes, parameters, code version: `asap_core.files.content_key`).
 """
 
 from __future__ import annotations

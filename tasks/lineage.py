@@ -33,4 +33,8 @@ def lineage_tags(root: Path) -> dict[str, str]:
     """Tags for a model version made now from the project at `root`."""
     tags = {f"dvc:{path}": digest for path, digest in dvc_hashes(root).items() if path.startswith(("data/", "models/"))}
     params = root / "params.yaml"
-    return {"git_commit": git_commit(root), **({"params_sha256": sha256_file(params)} if params.exists() else {}), **tags}
+    return {
+        "git_commit": git_commit(root),
+        **({"params_sha256": sha256_file(params)} if params.exists() else {}),
+        **tags,
+    }

@@ -43,7 +43,7 @@ def open_client(root: Path) -> MlflowClient:
 
 
 def experiment_id(client: MlflowClient, root: Path) -> str:
-    """The id of the project's experiment, made when absent; artefacts of a local database lie in `.asap/mlartifacts`."""
+    """The id of the project's experiment, made when absent; a local one keeps artefacts in `.asap/mlartifacts`."""
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is not None:
         return str(experiment.experiment_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -94,7 +94,7 @@ def _sources(metrics: dict[str, Any], root: Path) -> dict[str, Path]:
 def _entry(
     client: MlflowClient, model: str, arm: str, path: Path, gate: GateDecision, tags: dict[str, str]
 ) -> ModelEntry:
-    kind = "delta" if arm == "delta" else "policy"
+    kind: Literal["policy", "delta"] = "delta" if arm == "delta" else "policy"
     name = f"{model}-delta" if kind == "delta" else model
     contract = contract_digest(path)
     sha256 = sha256_file(path)
@@ -119,7 +119,9 @@ def _lineage_of(tags: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in tags.items() if key not in ("sha256", "contract_sha256", "kind", "arm")}
 
 
-def _kept_deployable(client: MlflowClient, model: str, gate: GateDecision, root: Path) -> tuple[ModelEntry, Path] | None:
+def _kept_deployable(
+    client: MlflowClient, model: str, gate: GateDecision, root: Path
+) -> tuple[ModelEntry, Path] | None:
     """The version that stays deployable because this one was refused."""
     version = find_alias(client, model, "deployable") if gate.verdict == "refused" else None
     path = registered_file(client, version, root) if version is not None else None

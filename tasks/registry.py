@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlparse
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from asap_core.errors import ContractError, InputFileError
 from asap_core.files import read_json, sha256_file
@@ -42,7 +42,7 @@ class ModelEntry(Settings):
     sha256: str
     contract_sha256: str
     aliases: tuple[Alias, ...] = ()
-    tags: dict[str, str] = {}
+    tags: dict[str, str]
     """Lineage."""
 
 
@@ -51,7 +51,7 @@ class GateDecision(Settings):
 
     verdict: Literal["granted", "refused"]
     reason: str
-    intervals: dict[str, Any] = {}
+    intervals: dict[str, Any] = Field(default_factory=dict)
 
 
 class Manifest(Settings):
@@ -227,9 +227,7 @@ def _register(client: MlflowClient, entry: ModelEntry, root: Path) -> ModelVersi
     return client.create_model_version(entry.model, source=source, run_id=run_id, tags=tags)
 
 
-def _log_model(
-    client: MlflowClient, entry: ModelEntry, graph: Any, contract: str, root: Path
-) -> tuple[str, str]:
+def _log_model(client: MlflowClient, entry: ModelEntry, graph: Any, contract: str, root: Path) -> tuple[str, str]:
     """Log the model in a run of its own; returns run id and model URI."""
     import mlflow
 
@@ -253,9 +251,9 @@ def _signature(graph: Any) -> Any:
     import numpy as np
     import onnx
     from mlflow.models import ModelSignature
-    from mlflow.types import Schema, TensorSpec
+    from mlflow.types import ColSpec, Schema, TensorSpec
 
-    def spec(value: Any) -> TensorSpec:
+    def spec(value: Any) -> ColSpec | TensorSpec:
         tensor = value.type.tensor_type
         dims = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim]
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))

@@ -1,0 +1,1 @@
+"""The command line, and every stage and the loop as Prefect flows."""

@@ -1,0 +1,212 @@
+"""The `asap` command line. The method is imported only when a command needs it, so that `asap --help` is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from asap_core.errors import AsapError, StageError
+
+app = typer.Typer(
+    help="ASAP for humanoid skills: align a simulator with a robot, train policies that survive the difference.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+models_app = typer.Typer(help="The model registry.", invoke_without_command=True, no_args_is_help=False)
+app.add_typer(models_app, name="models")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
+Root = Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")]
+HERE = Path(".")
+
+
+@app.command()
+def run(
+    stage: Annotated[str, typer.Argument(help="A stage of dvc.yaml, such as retarget.")],
+    as_json: Json = False,
+    root: Root = HERE,
+) -> None:
+    """Run one stage now, as a Prefect flow if PREFECT_API_URL is set; `dvc repro` runs those that are out of date."""
+    from tasks.stages import check_stage, limit_threads, run_stage
+
+    check_stage(stage)
+    limit_threads()
+    figures = _run_as_flow(stage, root) if os.environ.get("PREFECT_API_URL") else run_stage(stage, root)
+    _show(figures, as_json, title=stage)
+
+
+@app.command()
+def params(
+    check: Annotated[bool, typer.Option("--check", help="Print nothing if all is right.")] = False,
+    as_json: Json = False,
+    root: Root = HERE,
+) -> None:
+    """Validate params.yaml and print it with every default filled in."""
+    from tasks.stages import read_params
+    from tasks.summary import flatten
+
+    values = dict(flatten(read_params(root).model_dump(mode="json")))
+    if not check:
+        _show(values, as_json, title="params.yaml")
+
+
+@app.command()
+def summary(as_json: Json = False, root: Root = HERE) -> None:
+    """What the pipeline made: the comparison, the registered models, where the report and the UIs are."""
+    from tasks.registry import read_manifest
+    from tasks.summary import comparison_rows, flat_figures, read_metrics
+
+    metrics = read_metrics(root)
+    if as_json:
+        _print_json(flat_figures(metrics))
+        return
+    manifest = read_manifest(root)
+    _print_table("Closed loop on the target", comparison_rows(metrics))
+    _print_table("Registered models", _manifest_rows(manifest))
+    typer.echo(f"deployable: {manifest.gate.verdict}: {manifest.gate.reason}")
+    typer.echo(f"report:     {root / 'evaluation' / 'report.html'}")
+    typer.echo("both UIs:   make ui")
+    typer.echo("MLflow:     .venv/bin/mlflow ui --backend-store-uri sqlite:///.asap/mlflow.db")
+    typer.echo("Prefect:    PREFECT_HOME=.asap/prefect .venv/bin/prefect server start")
+
+
+@app.command()
+def evaluate(as_json: Json = False, root: Root = HERE) -> None:
+    """Run the evaluation stage and print its figures; the plain names are those of the ASAP policy on the target."""
+    from tasks.stages import limit_threads, run_stage
+    from tasks.summary import comparison_rows, flat_figures, read_metrics
+
+    limit_threads()
+    run_stage("evaluate", root)
+    metrics = read_metrics(root)
+    if as_json:
+        _print_json(flat_figures(metrics))
+    else:
+        _print_table("Closed loop on the target", comparison_rows(metrics))
+
+
+@models_app.callback()
+def models(context: typer.Context) -> None:
+    """The model registry; without a subcommand, its versions."""
+    if context.invoked_subcommand is None:
+        models_list()
+
+
+@models_app.command("list")
+def models_list(as_json: Json = False, root: Root = HERE) -> None:
+    """Every version with its aliases."""
+    from tasks.registry import list_models
+
+    rows = list_models(root)
+    if as_json:
+        _print_json({f"{row['model']}/{row['version']}": f"{row['arm']} {row['aliases']}".strip() for row in rows})
+        return
+    _print_table("Registered models", rows)
+    _print_gate(root)
+
+
+@models_app.command("sync")
+def models_sync(as_json: Json = False, root: Root = HERE) -> None:
+    """Rebuild the registry from registry/manifest.json; a second call adds nothing."""
+    from tasks.registry import sync
+
+    _show(sync(root), as_json, title="models sync")
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="simulator, policy, repro or startup.")],
+    as_json: Json = False,
+    root: Root = HERE,
+) -> None:
+    """Measure one thing on this machine."""
+    from tasks.bench import run_bench
+    from tasks.stages import limit_threads
+
+    limit_threads()
+    _show(run_bench(name, root), as_json, title=f"bench {name}")
+
+
+@app.command()
+def ui(
+    prefect_port: Annotated[int, typer.Option(help="Port of the Prefect server.")] = 4200,
+    mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow server.")] = 5000,
+    root: Root = HERE,
+) -> None:
+    """Prefect, MLflow and a worker for the loop on loopback, until Ctrl-C."""
+    from infra.local import serve
+
+    serve(root.resolve(), prefect_port, mlflow_port, typer.echo)
+
+
+def main() -> None:
+    """Entry point: an `AsapError` becomes its message on stderr and exit status 1."""
+    try:
+        app()
+    except AsapError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+
+
+def _run_as_flow(stage: str, root: Path) -> Mapping[str, Any]:
+    import importlib
+
+    flow = getattr(importlib.import_module(f"flows.{stage}"), stage)
+    state = flow(str(root), return_state=True)
+    if not state.is_completed():
+        raise StageError(state.message or f"{stage}: the flow run ended {state.name}")
+    figures: Mapping[str, Any] = state.result()
+    return figures
+
+
+def _manifest_rows(manifest: Any) -> list[dict[str, Any]]:
+    return [
+        {"model": e.model, "arm": e.arm, "aliases": ", ".join(e.aliases), "sha256": e.sha256[:12]}
+        for e in manifest.models
+    ]
+
+
+def _print_gate(root: Path) -> None:
+    from tasks.registry import MANIFEST, read_manifest
+
+    if (root / MANIFEST).exists():
+        gate = read_manifest(root).gate
+        typer.echo(f"deployable: {gate.verdict}: {gate.reason}")
+
+
+def _show(figures: Mapping[str, Any], as_json: bool, title: str) -> None:
+    if as_json:
+        _print_json(figures)
+    else:
+        _print_table(title, [{"figure": key, "value": value} for key, value in figures.items()])
+
+
+def _print_json(figures: Mapping[str, Any]) -> None:
+    typer.echo(json.dumps(figures, sort_keys=True))
+
+
+def _print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in rows[0] if rows else ["nothing"]:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How the product runs: on one machine without Docker (`local`), and beyond (README.md)."""

@@ -1,0 +1,93 @@
+"""Small measurements on this machine, by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from asap_core.errors import StageError, unknown_name
+from tasks.stages import Figures, read_params
+
+_NUM_ENVS = 64
+_STEPS = 50
+_REPEATS = 3
+
+
+def run_bench(name: str, root: Path) -> Figures:
+    """Run the measurement `name`.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+        StageError: what it measures failed.
+    """
+    if name not in _BENCHES:
+        raise unknown_name("bench", name, _BENCHES)
+    return _BENCHES[name](root)
+
+
+def _startup(root: Path) -> Figures:
+    """Seconds that `asap --help` takes, the best of three."""
+    return {"help_s": _best([sys.executable, "-m", "flows.cli", "--help"], root)}
+
+
+def _repro(root: Path) -> Figures:
+    """Seconds of a `dvc repro` that has nothing to do, the best of three."""
+    command = [sys.executable, "-m", "dvc", "repro"]
+    first = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    if first.returncode != 0:
+        raise StageError(f"dvc repro failed: {first.stderr.strip()}")
+    return {"no_op_repro_s": _best(command, root)}
+
+
+def _policy(root: Path) -> Figures:
+    """Milliseconds of one step of the pretrained policy for one robot."""
+    import onnxruntime as ort
+
+    path = root / "models" / "pretrained" / "policy.onnx"
+    if not path.exists():
+        raise StageError(f"{path}: missing; `dvc repro pretrain` writes it")
+    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    feed = {i.name: np.zeros((1, *i.shape[1:]), np.float32) for i in session.get_inputs()}
+    session.run(None, feed)
+    start = time.perf_counter()
+    for _ in range(_STEPS):
+        session.run(None, feed)
+    return {"policy_step_ms": (time.perf_counter() - start) / _STEPS * 1e3}
+
+
+def _simulator(root: Path) -> Figures:
+    """Control steps per second of the nominal simulator, standing robots."""
+    from asap_core.robots import get_profile
+    from asap_core.robots.physics import PhysicsSettings
+    from asap_core.simulators.mujoco import MujocoSimulator
+
+    profile = get_profile(read_params(root).robot)
+    simulator = MujocoSimulator(profile, PhysicsSettings(), _NUM_ENVS, threads=2)
+    target = np.tile(profile.default_joint_pos, (_NUM_ENVS, 1))
+    simulator.step(target)
+    start = time.perf_counter()
+    for _ in range(_STEPS):
+        simulator.step(target)
+    return {"control_steps_per_s": _NUM_ENVS * _STEPS / (time.perf_counter() - start), "num_envs": _NUM_ENVS}
+
+
+def _best(command: list[str], root: Path) -> float:
+    times = []
+    for _ in range(_REPEATS):
+        start = time.perf_counter()
+        subprocess.run(command, cwd=root, capture_output=True, check=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+_BENCHES: dict[str, Callable[[Path], Figures]] = {
+    "policy": _policy,
+    "repro": _repro,
+    "simulator": _simulator,
+    "startup": _startup,
+}
