@@ -67,10 +67,15 @@ class DeltaActionModel(torch.nn.Module):
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """Δq (N, J) rad of the raw quantities in the order of `INPUTS`."""
-        features = joint_features(inputs)
+        return self.bound(self.unbounded(joint_features(inputs)))
+
+    def unbounded(self, features: torch.Tensor) -> torch.Tensor:
+        """Correction (N, J) rad of `joint_features` (N, J, 15), before the bound."""
         raw = (features * self.linear).sum(-1) + self.bias
-        if self.residual is not None:
-            raw = raw + self.residual_share * self.residual(features)
+        return raw if self.residual is None else raw + self.residual_share * self.residual(features)
+
+    def bound(self, raw: torch.Tensor) -> torch.Tensor:
+        """The bounded correction."""
         return self.limit * torch.tanh(raw / self.limit)
 
     def predict(self, inputs: tuple[Array, ...]) -> Array:

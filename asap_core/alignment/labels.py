@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from asap_core.files import atomic_file
 from asap_core.progress import track
+from asap_core.robots.mjcf import build_model
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
 from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec
 from asap_core.simulators.protocol import RobotState, Simulator
@@ -48,6 +51,23 @@ class StateWeights:
 def inertia_weights(inertia_diagonal: Array) -> StateWeights:
     """Weights √(M_ii / mass) of the diagonal (6 + J,) of a joint-space inertia whose first entry is the mass."""
     return StateWeights(np.sqrt(inertia_diagonal / inertia_diagonal[0]))
+
+
+def inertia_diagonal(profile: RobotProfile, physics: PhysicsSettings) -> Array:
+    """Diagonal (6 + J,) of the joint-space inertia in the default pose: mass thrice, root rotation, joints."""
+    import mujoco
+
+    model = build_model(profile, physics)
+    data = mujoco.MjData(model)
+    data.qpos[3:7] = (1.0, 0.0, 0.0, 0.0)
+    data.qpos[7:] = profile.default_joint_pos
+    mujoco.mj_forward(model, data)
+    column = np.zeros(model.nv)
+    diagonal = np.zeros(model.nv)
+    for i, unit in enumerate(np.eye(model.nv)):
+        mujoco.mj_mulM(model, data, column, unit)
+        diagonal[i] = column[i]
+    return diagonal
 
 
 class Labeller:

@@ -25,8 +25,8 @@ def horizon_steps(horizon_s: float, control_dt: float) -> int:
 
 
 def horizon_key(horizon_s: float) -> str:
-    """`open_loop_1.0s` and the like: the stem of a figure's name."""
-    return f"open_loop_{horizon_s:g}s" if horizon_s != int(horizon_s) else f"open_loop_{horizon_s:.1f}s"
+    """`open_loop_0.25s`, `open_loop_1.0s`: the stem of a figure's name."""
+    return f"open_loop_{float(horizon_s)}s"
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,7 @@ def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: in
     )
 
 
-def replay(
-    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
-) -> Array:
+def replay(simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection) -> Array:
     """Link positions (S, H, L, 3) m that the simulator reaches under recorded targets plus correction."""
     out = np.empty_like(segments.link_pos)
     kinematics = Kinematics(profile)
@@ -116,3 +114,8 @@ def replay_distance(
     """Mean distance of all links to the record, (S, H) m, after each replayed step."""
     reached = replay(simulator, profile, segments, correction)
     return np.linalg.norm(reached - segments.link_pos, axis=-1).mean(axis=-1)
+
+
+def horizon_errors(distance: Array, control_dt: float) -> dict[float, float]:
+    """Mean over segments and horizon of `replay_distance` (S, H), mm, for each of `HORIZONS_S`."""
+    return {h: float(1000.0 * distance[:, : horizon_steps(h, control_dt)].mean()) for h in HORIZONS_S}

@@ -16,20 +16,20 @@ SPLITS: tuple[Split, ...] = ("fit", "validation", "heldout")
 class TwinSettings(Settings):
     """How the target differs from the nominal simulator. Read by `collect` and `evaluate` only, never by the fit."""
 
-    strength: dict[str, float] = {"knee": 0.8, "ankle": 0.8}
+    strength: dict[str, float] = Field(default_factory=lambda: {"knee": 0.8, "ankle": 0.8})
     """Joint-name part → factor on gains and torque limit."""
     armature: float = Field(0.03, ge=0)
     """kg m², every joint."""
     frictionloss: float = Field(0.5, ge=0)
     """Nm, every joint."""
-    added_mass: dict[str, float] = {"torso_link": 2.0}
+    added_mass: dict[str, float] = Field(default_factory=lambda: {"torso_link": 2.0})
     """Link → kg."""
     action_delay: int = Field(0, ge=0)
     """Control steps."""
 
     def physics(self, nominal: PhysicsSettings) -> PhysicsSettings:
-        """The nominal physics with these differences."""
-        return nominal.model_copy(update=self.model_dump())
+        """The nominal physics with these differences, validated."""
+        return PhysicsSettings.model_validate(nominal.model_dump() | self.model_dump())
 
 
 class StartNoise(Settings):

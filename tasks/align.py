@@ -1,0 +1,80 @@
+"""Stage `align`: a delta action model from the rollouts. It reads rollouts and nominal physics, never the twin's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from asap_core.alignment.contract import DeltaContract, export_delta
+from asap_core.alignment.fit import DeltaFit, DeltaFitter
+from asap_core.alignment.replay import HORIZONS_S, horizon_key
+from asap_core.config import Params
+from asap_core.errors import StageError
+from asap_core.files import atomic_dir, atomic_file, content_key, sha256_tree, write_json
+from asap_core.robots import get_profile
+from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, load_split, split_folder
+
+_SECTIONS = {"seed", "robot", "simulation", "align"}
+
+
+def run(params: Params, root: Path) -> dict[str, float | int | str]:
+    """Fit on data/rollouts; writes models/delta. Resumes an interrupted fit of the same inputs.
+
+    Raises:
+        InputFileError: rollouts missing, damaged, of another robot, or splits that overlap.
+        StageError: the held-out error is above `align.max_ratio` of the uncorrected one.
+    """
+    torch.set_num_threads(params.simulation.threads)
+    profile = get_profile(params.robot)
+    folder = root / "data" / "rollouts"
+    rollouts: dict[Split, Rollout] = {split: load_split(folder, split, profile) for split in SPLITS}
+    check_disjoint(rollouts, folder)
+    key = content_key(
+        [sha256_tree(split_folder(folder, split)) for split in SPLITS],
+        params.model_dump(mode="json", include=_SECTIONS),
+    )
+    cache = root / ".asap" / "state" / "align" / key
+    fit = DeltaFitter(profile, params.simulation, rollouts, params.align, params.seed, cache).run()
+    if fit.ratio > params.align.max_ratio:
+        raise StageError(
+            f"align: held-out 1.0 s error is {fit.ratio:.2f} of the uncorrected one, expected at most "
+            f"align.max_ratio = {params.align.max_ratio:g}"
+        )
+    contract = DeltaContract.of(
+        profile, params.simulation.physics.control_dt, params.align.delta_limit, fit.chosen.name
+    )
+    with atomic_dir(root / "models" / "delta") as out:
+        export_delta(fit.chosen.model, contract, out / "delta.onnx")
+        with atomic_file(out / "delta.pt") as partial:
+            torch.save({"state": fit.chosen.model.state_dict(), "contract": contract.to_json()}, partial)
+        write_json(out / "report.json", _report(fit, rollouts))
+    return _figures(fit)
+
+
+def _report(fit: DeltaFit, rollouts: dict[Split, Rollout]) -> dict[str, Any]:
+    joints = rollouts["fit"].joint_names
+    return {
+        "chosen": fit.chosen.name,
+        "source": rollouts["fit"].source,
+        "transitions": {split: len(rollouts[split].transitions()) for split in SPLITS},
+        "validation_mm": {c.name: _by_horizon(c.validation) for c in fit.candidates},
+        "heldout_mm": {"zero": _by_horizon(fit.heldout_zero), "delta": _by_horizon(fit.heldout)},
+        "ratio": fit.ratio,
+        "mean_abs_delta_rad": dict(zip(joints, fit.mean_abs_delta.tolist(), strict=True)),
+    }
+
+
+def _by_horizon(errors: dict[float, float]) -> dict[str, float]:
+    return {horizon_key(h): value for h, value in errors.items()}
+
+
+def _figures(fit: DeltaFit) -> dict[str, float | int | str]:
+    last = HORIZONS_S[-1]
+    return {
+        "chosen": fit.chosen.name,
+        f"{horizon_key(last)}_zero": fit.heldout_zero[last],
+        f"{horizon_key(last)}_delta": fit.heldout[last],
+        f"{horizon_key(last)}_ratio": fit.ratio,
+    }

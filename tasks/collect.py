@@ -1,0 +1,101 @@
+"""Stage `collect`: snapshots of the policy act on the twin; what happens is written as rollouts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from asap_core.config import Params
+from asap_core.environments.playback import perturbed_starts, play
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.errors import StageError
+from asap_core.files import atomic_dir, sha256_file, write_json
+from asap_core.progress import track
+from asap_core.robots import get_profile
+from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, concatenate, split_folder
+from asap_core.rollouts.recorder import PolicyIdentity, to_rollout
+from asap_core.simulators.factory import make_simulator
+from asap_core.training.policy import OnnxPolicy
+from tasks._training import training_reference
+
+SOURCE = {"kind": "twin", "label": "twin, not a robot", "tool": "asap collect"}
+_SEEDS_PER_SPLIT = 100
+
+
+def run(params: Params, root: Path) -> dict[str, float | int | str]:
+    """Roll the snapshots of models/pretrained out on the twin; writes data/rollouts.
+
+    Raises:
+        StageError: fewer snapshots than the splits ask for, or a split in which every run failed at once.
+    """
+    reference = training_reference(params, root)
+    snapshots = assign_snapshots(params, root / "models" / "pretrained" / "snapshots")
+    folder = root / "data" / "rollouts"
+    joined: dict[Split, Rollout] = {}
+    files = []
+    with atomic_dir(folder) as out, track("collect", sum(map(len, snapshots.values()))) as tracker:
+        for split in SPLITS:
+            split_folder(out, split).mkdir()
+            recorded = []
+            for number, path in enumerate(snapshots[split]):
+                rollout = _record(params, reference, path, split, number)
+                rollout.save(split_folder(out, split) / f"{path.stem}.parquet")
+                recorded.append(rollout)
+                files.append(_entry(split, path, rollout))
+                tracker.advance(note=f"{split} {path.stem}")
+            joined[split] = concatenate(recorded)
+        check_disjoint(joined, folder)
+        write_json(out / "manifest.json", {"source": SOURCE, "files": files})
+    return {f"{split}_transitions": len(joined[split].transitions()) for split in SPLITS} | {"target": "twin"}
+
+
+def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
+    """The newest snapshots go to `heldout`, the next to `validation`, those before to `fit`.
+
+    Raises:
+        StageError: there are too few.
+    """
+    ordered = sorted(folder.glob("policy_*.onnx"), key=lambda path: int(re.sub(r"\D", "", path.stem)), reverse=True)
+    order: tuple[Split, ...] = ("heldout", "validation", "fit")
+    needed = sum(params.collect.of(split).snapshots for split in order)
+    if len(ordered) < needed:
+        raise StageError(
+            f"{folder}: found {len(ordered)} policy snapshots, expected {needed} (sum of collect.*.snapshots); "
+            "lower collect.fit.snapshots or add shares to pretrain.snapshots"
+        )
+    assigned: dict[Split, list[Path]] = {}
+    for split in order:
+        count = params.collect.of(split).snapshots
+        assigned[split], ordered = ordered[:count], ordered[count:]
+    return assigned
+
+
+def _record(params: Params, reference: ReferenceMotion, path: Path, split: Split, number: int) -> Rollout:
+    profile = get_profile(params.robot)
+    policy = OnnxPolicy(path)
+    policy.contract.check_robot(profile, str(path))
+    episodes = params.collect.of(split).episodes
+    physics = params.collect.twin.physics(params.simulation.physics)
+    simulator = make_simulator(profile, params.simulation, episodes, physics)
+    frames = np.zeros(episodes, np.intp)
+    seed = (params.seed * len(SPLITS) + SPLITS.index(split)) * _SEEDS_PER_SPLIT + number
+    noise = params.collect.start_noise
+    starts = perturbed_starts(reference, frames, seed, noise.joint_pos, noise.joint_vel)
+    run = play(policy, policy.contract.rule, reference, profile, simulator, starts, frames)
+    try:
+        return to_rollout(run, reference, profile, PolicyIdentity(path.stem, sha256_file(path)), SOURCE)
+    except ValueError as error:
+        raise StageError(f"split {split}: {error}") from None
+
+
+def _entry(split: Split, path: Path, rollout: Rollout) -> dict[str, object]:
+    return {
+        "split": split,
+        "policy": path.stem,
+        "policy_sha256": str(rollout.policy_sha256[0]),
+        "motion": str(rollout.motion[0]),
+        "episodes": len(np.unique(rollout.episode)),
+        "transitions": len(rollout.transitions()),
+    }
