@@ -13,6 +13,8 @@ from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots.kinematics import Kinematics, LinkPoses
 from asap_core.rotations import Array, quat_conj, quat_mul, quat_to_rotvec, rotvec_to_quat
 
+_AT_LIMIT = 1e-6
+"""A joint this near to its limit is at it, rad."""
 _MAX_TURN = 0.7
 """Longest step of any angle in one iteration, rad."""
 
@@ -63,7 +65,7 @@ def solve(kinematics: Kinematics, targets: Targets, start: Trajectory, settings:
 
 def _held(joint_pos: Array, gradient: Array, lower: Array, upper: Array) -> Array:
     slope = gradient[:, 6:]
-    joints = ((joint_pos <= lower) & (slope > 0)) | ((joint_pos >= upper) & (slope < 0))
+    joints = ((joint_pos <= lower + _AT_LIMIT) & (slope > 0)) | ((joint_pos >= upper - _AT_LIMIT) & (slope < 0))
     return np.concatenate([np.zeros((len(joint_pos), 6), dtype=bool), joints], axis=1)
 
 
