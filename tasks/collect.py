@@ -48,7 +48,8 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
             joined[split] = concatenate(recorded)
         check_disjoint(joined, folder)
         write_json(out / "manifest.json", {"source": SOURCE, "files": files})
-    return {f"{split}_transitions": len(joined[split].transitions()) for split in SPLITS} | {"target": "twin"}
+    figures: dict[str, float | int | str] = {"target": SOURCE["label"]}
+    return figures | {f"{split}_transitions": len(joined[split].transitions()) for split in SPLITS}
 
 
 def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:

@@ -44,17 +44,17 @@ class DeltaContract:
     @classmethod
     def of(cls, profile: RobotProfile, control_dt: float, delta_limit: float, name: str) -> DeltaContract:
         """The contract of a model that is fitted on `profile`."""
-        arrays = {
-            field: tuple(float(v) for v in getattr(profile, field))
-            for field in ("kp", "kd", "joint_lower", "joint_upper", "joint_torque_limit")
-        }
         return cls(
             robot=profile.name,
             joint_names=tuple(profile.joint_names),
+            kp=tuple(profile.kp.tolist()),
+            kd=tuple(profile.kd.tolist()),
+            joint_lower=tuple(profile.joint_lower.tolist()),
+            joint_upper=tuple(profile.joint_upper.tolist()),
+            joint_torque_limit=tuple(profile.joint_torque_limit.tolist()),
             control_dt=control_dt,
             delta_limit=delta_limit,
             name=name,
-            **arrays,
         )
 
     def to_json(self) -> str:
@@ -75,8 +75,9 @@ class DeltaContract:
         missing = [name for name in cls.__dataclass_fields__ if name not in data]
         if missing:
             raise ContractError(f"{path}: contract fields missing: {', '.join(missing)}")
-        values = {name: data[name] for name in cls.__dataclass_fields__}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        fields = {name: data[name] for name in cls.__dataclass_fields__}
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+        return cls(**values)
 
     def check(self, profile: RobotProfile, control_dt: float, path: Path | str) -> None:
         """Refuse a robot, joint order, gains, limits or rate other than this model's.
@@ -158,7 +159,7 @@ def load_delta(path: Path | str, profile: RobotProfile, control_dt: float) -> De
     options.log_severity_level = 3
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
-    def predict(inputs: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
+    def predict(inputs: tuple[NDArray[np.floating], ...]) -> NDArray[np.floating]:
         feed = {name: value.astype(np.float32) for name, value in zip(INPUTS, inputs, strict=True)}
         return np.asarray(session.run(None, feed)[0], dtype=np.float64)
 

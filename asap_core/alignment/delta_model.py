@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from asap_core.alignment.features import INPUTS, NUM_FEATURES, NUM_SHARED, OWN_FEATURES, joint_features
 from asap_core.simulators.protocol import Ids, RobotState
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 _RESIDUAL_OWN = tuple(OWN_FEATURES.index(n) for n in ("error", "velocity", "velocity_change", "target_change"))
 
 
 class ResidualNet(torch.nn.Module):
     """A small network over all joints at once, zero at the start."""
+
+    mean: torch.Tensor
+    scale: torch.Tensor
 
     def __init__(self, num_joints: int, hidden: int = 128) -> None:
         super().__init__()
@@ -56,6 +59,9 @@ class DeltaActionModel(torch.nn.Module):
         limit: bound of |Δq| per joint, rad.
         residual: whether the network is part of it.
     """
+
+    limit: torch.Tensor
+    residual_share: torch.Tensor
 
     def __init__(self, num_joints: int, limit: float, residual: bool = False) -> None:
         super().__init__()

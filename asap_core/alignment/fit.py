@@ -37,7 +37,7 @@ from asap_core.rollouts.settings import Split
 from asap_core.simulators.factory import make_simulator
 from asap_core.simulators.settings import SimulationSettings
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 _REPLAY_ENVS = 64
 _REFINE_SEGMENTS_AT_ONCE = 8
 

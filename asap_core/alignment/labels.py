@@ -21,7 +21,7 @@ from asap_core.rollouts.record import Rollout
 from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec
 from asap_core.simulators.protocol import RobotState, Simulator
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 _STEP_RAD = 0.05
 """Finite-difference step of a joint target."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from asap_core.alignment.delta_model import DeltaActionModel
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 _ROUNDS = 4
 _CLIPPED_WEIGHT = 0.1
@@ -37,10 +37,10 @@ def fit_linear(features: Array, labels: Array, limit: float, ridge: float) -> De
 
 
 def _robust_ridge(x: Array, y: Array, limit: float, ridge: float) -> Array:
-    weight = np.where(np.abs(y) < 0.98 * limit, 1.0, _CLIPPED_WEIGHT)
+    weight: Array = np.where(np.abs(y) < 0.98 * limit, 1.0, _CLIPPED_WEIGHT)
     penalty = ridge * np.eye(x.shape[1])
-    solution = np.zeros(x.shape[1])
-    clipped = weight
+    solution: Array = np.zeros(x.shape[1])
+    clipped = weight.copy()
     for _ in range(_ROUNDS):
         weighted = x * weight[:, None]
         solution = np.linalg.solve(weighted.T @ x + penalty, weighted.T @ y)
@@ -73,10 +73,10 @@ def _train(net: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epochs: int) 
     optimiser = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(epochs, 1))
     for _ in range(epochs):
-        for index in torch.randperm(len(x)).split(256):
+        for index in torch.split(torch.randperm(len(x)), 256):
             noisy = x[index] + 0.02 * spread * torch.randn_like(x[index])
             loss = torch.nn.functional.smooth_l1_loss(net(noisy) / scale, y[index] / scale, beta=0.5)
             optimiser.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             optimiser.step()
         schedule.step()

@@ -21,7 +21,7 @@ from asap_core.alignment.replay import Segments, replay
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Simulator
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 _STEP_RAD = 0.01
 """Size of the output change by which derivatives are taken."""

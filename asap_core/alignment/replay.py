@@ -13,7 +13,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
 from asap_core.simulators.protocol import RobotState, Simulator
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 HORIZONS_S = (0.25, 0.5, 1.0)
 """Horizons of every open-loop table (paper, Table III)."""

@@ -10,11 +10,11 @@ from asap_core.settings import Settings
 class EvaluateSettings(Settings):
     """The closed-loop protocol and the gate. The same perturbed starts serve every policy."""
 
-    starts: int = Field(32, ge=2)
-    joint_pos_noise: float = Field(0.02, ge=0)
+    starts: int = Field(default=32, ge=2)
+    joint_pos_noise: float = Field(default=0.02, ge=0)
     """rad, of the start."""
-    joint_vel_noise: float = Field(0.1, ge=0)
+    joint_vel_noise: float = Field(default=0.1, ge=0)
     """rad/s, of the start."""
-    gate_margin: float = Field(0.02, ge=0)
+    gate_margin: float = Field(default=0.02, ge=0)
     """Share of the other arm's E_g_mpjpe by which the paired upper bound may lie above zero."""
-    confidence: float = Field(0.95, gt=0.5, lt=1)
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)

@@ -90,7 +90,7 @@ def paired_difference(
     return t_interval(a - b, clusters, confidence)
 
 
-def _checked(values: ArrayLike) -> NDArray[np.float64]:
+def _checked(values: ArrayLike) -> NDArray[np.floating]:
     data = np.asarray(values, dtype=np.float64).ravel()
     if not len(data):
         raise ValueError("no values to average")
@@ -99,14 +99,14 @@ def _checked(values: ArrayLike) -> NDArray[np.float64]:
     return data
 
 
-def _groups(data: NDArray[np.float64], clusters: Sequence[object]) -> list[NDArray[np.float64]]:
+def _groups(data: NDArray[np.floating], clusters: Sequence[object]) -> list[NDArray[np.floating]]:
     labels = [str(c) for c in clusters]
     if len(labels) != len(data):
         raise ValueError(f"{len(data)} values but {len(labels)} cluster labels")
     return [data[[i for i, label in enumerate(labels) if label == name]] for name in dict.fromkeys(labels)]
 
 
-def _units(data: NDArray[np.float64], clusters: Sequence[object] | None) -> NDArray[np.float64]:
+def _units(data: NDArray[np.floating], clusters: Sequence[object] | None) -> NDArray[np.floating]:
     if clusters is None:
         return data
     groups = _groups(data, clusters)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 FAILURE_DISTANCE_M = 0.5
 """An episode fails as soon as the mean distance of all links to the reference exceeds this."""

@@ -40,11 +40,11 @@ class Rollout:
     """Where it comes from; `kind` says what it is: `twin` is a simulator, not a robot."""
     state: RobotState
     """T rows; root (world frame, quaternion wxyz) and joints."""
-    action: NDArray[np.float64]
+    action: NDArray[np.floating]
     """(T, J) raw policy output, unscaled."""
-    joint_target: NDArray[np.float64]
+    joint_target: NDArray[np.floating]
     """(T, J) rad, nominal: before any correction or delay."""
-    joint_torque: NDArray[np.float64]
+    joint_torque: NDArray[np.floating]
     """(T, J) Nm at the end of the control step that starts in this row."""
     valid: NDArray[np.bool_]
     """(T,) the transition to the next row may be used."""
@@ -52,7 +52,7 @@ class Rollout:
     """(T,) equal within an episode."""
     frame: NDArray[np.int64]
     """(T,) frame of the reference motion that this row's state is compared with."""
-    start_phase: NDArray[np.float64]
+    start_phase: NDArray[np.floating]
     """(T,) share of the motion at which the episode started."""
     motion: NDArray[np.str_]
     """(T,)."""
@@ -203,7 +203,7 @@ def _assemble(path: Path, header: dict[str, Any], columns: dict[str, NDArray[Any
             raise InputFileError(path, f"field {name}: column missing")
         return columns[name]
 
-    def stack(name: str, parts: tuple[str, ...]) -> NDArray[np.float64]:
+    def stack(name: str, parts: tuple[str, ...]) -> NDArray[np.floating]:
         return np.stack([column(f"{name}.{part}").astype(np.float64) for part in parts], axis=1)
 
     joint = {name: stack(name, joints) for name in _JOINT_FIELDS}
@@ -243,7 +243,7 @@ def _check(path: Path, rollout: Rollout) -> None:
         raise InputFileError(path, f"field joint_vel: {speed:.0f} rad/s, expected below {_MAX_SPEED:.0f}; degrees?")
 
 
-def _check_finite(path: Path, name: str, values: NDArray[np.float64], rows: NDArray[np.bool_]) -> None:
+def _check_finite(path: Path, name: str, values: NDArray[np.floating], rows: NDArray[np.bool_]) -> None:
     bad = rows & ~np.isfinite(values).all(axis=1)
     if bad.any():
         raise InputFileError(path, f"field {name}: not finite in row {int(np.argmax(bad))}")

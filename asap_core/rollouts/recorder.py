@@ -71,8 +71,8 @@ def _alive_steps(run: Playback, num_frames: int) -> NDArray[np.intp]:
 
 
 def _before_each(
-    values: NDArray[np.float64], place: tuple[NDArray[np.intp], NDArray[np.intp]], last: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+    values: NDArray[np.floating], place: tuple[NDArray[np.intp], NDArray[np.intp]], last: NDArray[np.bool_]
+) -> NDArray[np.floating]:
     """What was done from each row; NaN in the last row of an episode."""
     padded = np.concatenate([values, np.full_like(values[:1], np.nan)])
     out = padded[place]

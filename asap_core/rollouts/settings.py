@@ -18,13 +18,13 @@ class TwinSettings(Settings):
 
     strength: dict[str, float] = Field(default_factory=lambda: {"knee": 0.8, "ankle": 0.8})
     """Joint-name part → factor on gains and torque limit."""
-    armature: float = Field(0.03, ge=0)
+    armature: float = Field(default=0.03, ge=0)
     """kg m², every joint."""
-    frictionloss: float = Field(0.5, ge=0)
+    frictionloss: float = Field(default=0.5, ge=0)
     """Nm, every joint."""
     added_mass: dict[str, float] = Field(default_factory=lambda: {"torso_link": 2.0})
     """Link → kg."""
-    action_delay: int = Field(0, ge=0)
+    action_delay: int = Field(default=0, ge=0)
     """Control steps."""
 
     def physics(self, nominal: PhysicsSettings) -> PhysicsSettings:
@@ -35,9 +35,9 @@ class TwinSettings(Settings):
 class StartNoise(Settings):
     """Normal disturbance of a start state."""
 
-    joint_pos: float = Field(0.02, ge=0)
+    joint_pos: float = Field(default=0.02, ge=0)
     """rad."""
-    joint_vel: float = Field(0.1, ge=0)
+    joint_vel: float = Field(default=0.1, ge=0)
     """rad/s."""
 
 
