@@ -7,9 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asap_core
 from asap_core.errors import AsapError, StageError
-from asap_core.files import read_json
+from asap_core.files import content_key, read_json, sha256_file
 from asap_core.progress import track
+
+
+def code_version(*rooms: str) -> str:
+    """Digest of the sources that a result depends on: asap_core's top modules and the named rooms."""
+    core = Path(asap_core.__file__).parent
+    sources = [*core.glob("*.py"), *(path for room in rooms for path in (core / room).rglob("*.py"))]
+    return content_key(sorted((path.relative_to(core).as_posix(), sha256_file(path)) for path in sources))
 
 
 @dataclass

@@ -9,9 +9,9 @@ from typing import Any
 from asap_core.config import Params
 from asap_core.errors import InputFileError
 from asap_core.files import atomic_dir, content_key, sha256_file, write_json
-from asap_core.motions.formats.amass import TOOL, read_amass
-from asap_core.motions.human import VERSION, HumanMotion
-from tasks._motions import Batch
+from asap_core.motions.formats.amass import read_amass
+from asap_core.motions.human import HumanMotion
+from tasks._motions import Batch, code_version
 from tasks.item_store import ItemStore
 
 
@@ -22,8 +22,8 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         StageError: no clip can be read, or not the one to train on.
     """
     batch = Batch("reconstruct")
-    store = ItemStore(root)
-    batch.run(list(params.motions.names), lambda name: _item(params.motions.source, name, root, store))
+    store, code = ItemStore(root), code_version("motions")
+    batch.run(list(params.motions.names), lambda name: _item(params.motions.source, name, root, store, code))
     batch.require(params.motions.train)
     motions: dict[str, Any] = {}
     with atomic_dir(root / "data" / "reconstructed") as out:
@@ -36,7 +36,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     return {"motions": len(motions), "left_out": len(batch.left_out), "frames": frames}
 
 
-def _item(source: str, name: str, root: Path, store: ItemStore) -> Path:
+def _item(source: str, name: str, root: Path, store: ItemStore, code: str) -> Path:
     named = f"{source}/{name}.npz"
     path = root / named
     if not path.is_file():
@@ -50,4 +50,4 @@ def _item(source: str, name: str, root: Path, store: ItemStore) -> Path:
             raise InputFileError(named, error.reason) from None
         motion.save(folder / "motion.parquet")
 
-    return store.get_or_make(content_key(sha256_file(path), named, TOOL, VERSION), make) / "motion.parquet"
+    return store.get_or_make(content_key("reconstruct", sha256_file(path), named, code), make) / "motion.parquet"

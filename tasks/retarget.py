@@ -8,11 +8,11 @@ from pathlib import Path
 from asap_core.config import Params
 from asap_core.files import atomic_dir, content_key, read_json, sha256_file, write_json
 from asap_core.motions.human import HumanMotion
-from asap_core.retargeting.retarget import VERSION, retarget
+from asap_core.retargeting.retarget import retarget
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.profile import RobotProfile
-from tasks._motions import Batch, carried
+from tasks._motions import Batch, carried, code_version
 from tasks.item_store import ItemStore
 
 
@@ -25,9 +25,9 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     source = root / "data" / "screened"
     profile = get_profile(params.robot)
     batch = Batch("retarget")
-    store = ItemStore(root)
+    store, code = ItemStore(root), code_version("robots", "motions", "retargeting")
     names = carried(batch, source / "report.json")
-    batch.run(names, lambda name: _item(source / f"{name}.parquet", profile, params.retarget, store))
+    batch.run(names, lambda name: _item(source / f"{name}.parquet", profile, params.retarget, store, code))
     batch.require(params.motions.train)
     figures = {name: read_json(item / "figures.json") for name, item in batch.done.items()}
     with atomic_dir(root / "data" / "retargeted") as out:
@@ -37,11 +37,11 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     return {"motions": len(figures), "left_out": len(batch.left_out), **figures[params.motions.train]}
 
 
-def _item(path: Path, profile: RobotProfile, settings: RetargetSettings, store: ItemStore) -> Path:
+def _item(path: Path, profile: RobotProfile, settings: RetargetSettings, store: ItemStore, code: str) -> Path:
     def make(folder: Path) -> None:
         motion, figures = retarget(HumanMotion.load(path), profile, settings)
         motion.save(folder / "motion.parquet")
         write_json(folder / "figures.json", figures)
 
-    key = content_key(sha256_file(path), profile.name, settings.model_dump(mode="json"), "retarget", VERSION)
+    key = content_key("retarget", sha256_file(path), profile.name, settings.model_dump(mode="json"), code)
     return store.get_or_make(key, make)

@@ -9,9 +9,9 @@ from typing import Any
 from asap_core.config import Params
 from asap_core.files import atomic_dir, content_key, read_json, sha256_file, write_json
 from asap_core.motions.human import HumanMotion
-from asap_core.screening.screen import VERSION, screen
+from asap_core.screening.screen import screen
 from asap_core.screening.settings import ScreenSettings
-from tasks._motions import Batch, carried
+from tasks._motions import Batch, carried, code_version
 from tasks.item_store import ItemStore
 
 
@@ -23,9 +23,9 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     """
     source = root / "data" / "reconstructed"
     batch = Batch("screen")
-    store = ItemStore(root)
+    store, code = ItemStore(root), code_version("motions", "screening")
     names = carried(batch, source / "manifest.json")
-    batch.run(names, lambda name: _item(source / f"{name}.parquet", params.screen, store))
+    batch.run(names, lambda name: _item(source / f"{name}.parquet", params.screen, store, code))
     items: dict[str, Path] = dict(batch.done)
     verdicts = {name: read_json(item / "verdict.json") for name, item in items.items()}
     for name, verdict in verdicts.items():
@@ -42,7 +42,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     return {"accepted": len(batch.done), "left_out": len(batch.left_out)}
 
 
-def _item(path: Path, settings: ScreenSettings, store: ItemStore) -> Path:
+def _item(path: Path, settings: ScreenSettings, store: ItemStore, code: str) -> Path:
     def make(folder: Path) -> None:
         motion = HumanMotion.load(path)
         verdict = screen(motion, settings)
@@ -50,4 +50,4 @@ def _item(path: Path, settings: ScreenSettings, store: ItemStore) -> Path:
         write_json(folder / "verdict.json", verdict.to_header() | {"texts": texts})
         motion.with_screening(verdict.to_header()).save(folder / "motion.parquet")
 
-    return store.get_or_make(content_key(sha256_file(path), settings.model_dump(mode="json"), "screen", VERSION), make)
+    return store.get_or_make(content_key("screen", sha256_file(path), settings.model_dump(mode="json"), code), make)

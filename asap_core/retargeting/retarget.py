@@ -19,9 +19,6 @@ from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import Array
 
-VERSION = "1"
-"""Of this room's code, as far as its results depend on it; part of the cache key."""
-
 
 def retarget(
     motion: HumanMotion, profile: RobotProfile, settings: RetargetSettings
@@ -36,7 +33,7 @@ def retarget(
     """
     kinematics = Kinematics(profile)
     rotations = motion.global_rotations()
-    joints = _scaled_joints(motion, rotations, robot_skeleton(profile))
+    joints = proportioned_joints(motion, rotations, robot_skeleton(profile))
     contacts = detect_contacts(joints, motion.fps, settings.contact_speed, settings.contact_height)
     joints[..., 2] += ground_shift(joints, contacts, -float(profile.sole_points[..., 2].min()))
     targets = _targets(motion.fps, joints, rotations, contacts, profile, settings)
@@ -60,7 +57,7 @@ def retarget(
     return robot_motion, figures
 
 
-def _scaled_joints(motion: HumanMotion, rotations: Array, skeleton: Array) -> Array:
+def proportioned_joints(motion: HumanMotion, rotations: Array, skeleton: Array) -> Array:
     """Joint positions (T, 24, 3) of the person with the robot's proportions, its path starting where it started."""
     scale = leg_length(skeleton) / leg_length(motion.skeleton)
     origin = motion.root_translation[0] * (1.0, 1.0, 0.0)

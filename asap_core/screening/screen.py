@@ -13,8 +13,6 @@ from asap_core.rotations import Array
 from asap_core.screening.dynamics import GRAVITY, Demand, contact_demand, contact_residual, support_distance
 from asap_core.screening.settings import ScreenSettings
 
-VERSION = "1"
-"""Of this room's code, as far as its results depend on it; part of the cache key."""
 _EDGE = 3
 """Frames at both ends in which second differences are not trusted."""
 _MIN_FRAMES = 12
