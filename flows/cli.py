@@ -7,11 +7,14 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from asap_core.errors import AsapError, StageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(
     help="ASAP for humanoid skills: align a simulator with a robot, train policies that survive the difference.",
@@ -25,6 +28,8 @@ app.add_typer(models_app, name="models")
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
 Root = Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")]
 HERE = Path(".")
+_PIPE_WIDTH = 160
+"""Characters of a table that goes to a file or a pipe."""
 
 
 @app.command()
@@ -61,14 +66,14 @@ def params(
 def summary(as_json: Json = False, root: Root = HERE) -> None:
     """What the pipeline made: the comparison, the registered models, where the report and the UIs are."""
     from tasks.registry import read_manifest
-    from tasks.summary import comparison_rows, flat_figures, read_metrics
+    from tasks.summary import flat_figures, read_metrics
 
     metrics = read_metrics(root)
     if as_json:
         _print_json(flat_figures(metrics))
         return
     manifest = read_manifest(root)
-    _print_table("Closed loop on the target", comparison_rows(metrics))
+    _print_comparison(root)
     _print_table("Registered models", _manifest_rows(manifest))
     typer.echo(f"deployable: {manifest.gate.verdict}: {manifest.gate.reason}")
     typer.echo(f"report:     {root / 'evaluation' / 'report.html'}")
@@ -81,15 +86,14 @@ def summary(as_json: Json = False, root: Root = HERE) -> None:
 def evaluate(as_json: Json = False, root: Root = HERE) -> None:
     """Run the evaluation stage and print its figures; the plain names are those of the ASAP policy on the target."""
     from tasks.stages import limit_threads, run_stage
-    from tasks.summary import comparison_rows, flat_figures, read_metrics
+    from tasks.summary import flat_figures, read_metrics
 
     limit_threads()
     run_stage("evaluate", root)
-    metrics = read_metrics(root)
     if as_json:
-        _print_json(flat_figures(metrics))
+        _print_json(flat_figures(read_metrics(root)))
     else:
-        _print_table("Closed loop on the target", comparison_rows(metrics))
+        _print_comparison(root)
 
 
 @models_app.callback()
@@ -193,7 +197,6 @@ def _print_json(figures: Mapping[str, Any]) -> None:
 
 
 def _print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -201,7 +204,19 @@ def _print_table(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(column)
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    _print_rich(table)
+
+
+def _print_comparison(root: Path) -> None:
+    from asap_core.reporting.tables import comparison_table
+
+    _print_rich(comparison_table(root))
+
+
+def _print_rich(table: Table) -> None:
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def _cell(value: Any) -> str:

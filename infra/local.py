@@ -50,7 +50,8 @@ def serve(root: Path, prefect_port: int, mlflow_port: int, say: Say) -> None:
     """
     for name, port in (("PREFECT_PORT", prefect_port), ("MLFLOW_PORT", mlflow_port)):
         _check_free(name, port)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     environment = local_environment(root, prefect_port)
     prefect_url, mlflow_url = f"http://{HOST}:{prefect_port}", f"http://{HOST}:{mlflow_port}"
     logs = root / ".asap" / "logs"
