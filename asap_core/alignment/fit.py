@@ -38,7 +38,7 @@ from asap_core.simulators.factory import make_simulator
 from asap_core.simulators.settings import SimulationSettings
 
 Array = NDArray[np.floating]
-_REPLAY_ENVS = 64
+_MOST_REPLAY_ENVS = 64
 _REFINE_SEGMENTS_AT_ONCE = 8
 
 
@@ -98,10 +98,11 @@ class DeltaFitter:
         self._cache = cache
         self._fit = rollouts["fit"]
         self._heldout = rollouts["heldout"]
-        self._simulator = make_simulator(profile, simulation, _REPLAY_ENVS)
-        steps = horizon_steps(HORIZONS_S[-1], self._simulator.control_dt)
+        steps = horizon_steps(HORIZONS_S[-1], simulation.physics.control_dt)
         self._validation_segments = cut_segments(rollouts["validation"], profile, steps, steps // 2)
         self._heldout_segments = cut_segments(self._heldout, profile, steps, steps // 2)
+        most = max(self._validation_segments.num, self._heldout_segments.num)
+        self._simulator = make_simulator(profile, simulation, min(most, _MOST_REPLAY_ENVS))
 
     def run(self) -> DeltaFit:
         """Fit all candidates, choose one, report it on the held-out split."""

@@ -10,9 +10,9 @@ from asap_core.settings import Settings
 class RefineSettings(Settings):
     """Gauss-Newton on the true multi-step replay error, starting from the best label fit."""
 
-    iterations: int = Field(default=4, ge=0)
+    iterations: int = Field(default=2, ge=0)
     horizon_s: float = Field(default=0.5, gt=0)
-    segments: int = Field(default=48, ge=1)
+    segments: int = Field(default=32, ge=1)
     """Recorded segments of the fit split that each iteration replays."""
     prior: float = Field(default=0.05, ge=0)
     """Pull towards the start, relative to the mean curvature."""

@@ -1,0 +1,94 @@
+"""Open-loop replay: exact in the recording simulator, and the same correction there as in closed loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
+from asap_core.alignment.refine import Refiner, SharedWeights, replay_variants
+from asap_core.alignment.replay import cut_segments, horizon_errors, horizon_steps, replay, replay_distance
+from asap_core.environments.correction import NoCorrection
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
+from asap_core.rollouts import Rollout
+from asap_core.simulators.mujoco import MujocoSimulator
+from tests.alignment.conftest import MakeRollout
+
+NOMINAL = PhysicsSettings()
+WEAK = PhysicsSettings(strength={"knee": 0.8, "ankle": 0.8})
+
+
+@pytest.fixture(scope="module")
+def weak(make_rollout: MakeRollout) -> Rollout:
+    return make_rollout(WEAK, 4, 50, 0)
+
+
+def test_same_simulator_replays_to_rounding(profile: RobotProfile, weak: Rollout) -> None:
+    segments = cut_segments(weak, profile, 50)
+    distance = replay_distance(MujocoSimulator(profile, WEAK, 3), profile, segments, NoCorrection())
+    assert distance.max() < 1e-6
+
+
+def test_the_gap_shows_and_does_not_depend_on_batching(profile: RobotProfile, weak: Rollout) -> None:
+    segments = cut_segments(weak, profile, 25, 10)
+    some = replay_distance(MujocoSimulator(profile, NOMINAL, 5), profile, segments, NoCorrection())
+    all_at_once = replay_distance(MujocoSimulator(profile, NOMINAL, 32), profile, segments, NoCorrection())
+    np.testing.assert_allclose(some, all_at_once, atol=1e-9)
+    assert some[:, -1].mean() > 1e-3
+
+
+def test_horizons() -> None:
+    assert [horizon_steps(h, 0.02) for h in (0.25, 0.5, 1.0)] == [12, 25, 50]
+    distance = np.tile(np.arange(1, 51) / 1000.0, (2, 1))
+    assert horizon_errors(distance, 0.02) == pytest.approx({0.25: 6.5, 0.5: 13.0, 1.0: 25.5})
+
+
+def test_open_and_closed_loop_give_the_same_targets(profile: RobotProfile, weak: Rollout) -> None:
+    """Unit invariance: the nominal target plus Δq rad is what the joints are told, in replay as in an environment."""
+    model = DeltaActionModel(23, 0.5).double()
+    torch.nn.init.normal_(model.linear, std=0.02, generator=torch.Generator().manual_seed(0))
+    segments = cut_segments(weak, profile, 12)
+    reached = replay(MujocoSimulator(profile, NOMINAL, segments.num), profile, segments, DeltaCorrection(model.predict))
+    simulator, correction = MujocoSimulator(profile, NOMINAL, segments.num), DeltaCorrection(model.predict)
+    simulator.set_state(np.arange(segments.num), segments.start)
+    for k in range(12):
+        target = segments.joint_target[:, k]
+        simulator.step(target + correction(simulator.state, target))
+    np.testing.assert_allclose(simulator.link_states().pos, reached[:, -1], atol=1e-12)
+
+
+def test_variants_are_models_with_changed_weights(profile: RobotProfile, weak: Rollout) -> None:
+    segments = cut_segments(weak, profile, 12)
+    start = DeltaActionModel(23, 0.5).double()
+    changes = np.random.default_rng(0).normal(0.0, 0.02, (3, 23, 8))
+    reached = replay_variants(MujocoSimulator(profile, NOMINAL, 7), profile, segments, start, changes)
+    for change, got in zip(changes, reached, strict=True):
+        model = DeltaActionModel(23, 0.5).double()
+        with torch.no_grad():
+            model.linear[:, :8] += torch.as_tensor(change)
+        expected = replay(MujocoSimulator(profile, NOMINAL, 4), profile, segments, DeltaCorrection(model.predict))
+        np.testing.assert_allclose(got, expected, atol=1e-9)
+
+
+def test_sides_share_weights(profile: RobotProfile) -> None:
+    weights = SharedWeights.of(profile, np.ones((10, 23, 15)))
+    left, right = (profile.joint_names.index(f"{side}_knee_joint") for side in ("left", "right"))
+    assert weights.member[left] == weights.member[right]
+    assert weights.size == 13 * 8
+    assert weights.spread(np.ones((2, weights.size))).shape == (2, 23, 8)
+
+
+def test_refinement_lowers_the_replay_error(profile: RobotProfile, weak: Rollout) -> None:
+    segments = cut_segments(weak, profile, 10, 25)
+    weights = SharedWeights.of(profile, np.full((10, 23, 15), 0.1))
+    start = DeltaActionModel(23, 0.5).double()
+    simulator = MujocoSimulator(profile, NOMINAL, 4 * (weights.size + 1))
+    refiner = Refiner(simulator, profile, segments, weights, start, prior=0.01)
+    zero = replay_distance(simulator, profile, segments, NoCorrection()).mean()
+    error = refiner.step()
+    assert error < 0.7 * zero
+    again = replay_distance(simulator, profile, segments, DeltaCorrection(refiner.model.predict)).mean()
+    assert again == pytest.approx(error, rel=1e-6)
+    assert refiner.step() <= error
