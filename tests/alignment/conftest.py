@@ -52,14 +52,15 @@ def make_rollout(profile: RobotProfile) -> MakeRollout:
             targets.append(profile.default_joint_pos + 0.12 * np.sin(phase + rate * k * physics.control_dt))
             simulator.step(targets[-1])
             states.append(simulator.state)
-        return _assemble(profile, physics, states, np.stack(targets, axis=1), seed)
+        return assemble(profile, physics, states, np.stack(targets, axis=1), seed)
 
     return make
 
 
-def _assemble(
+def assemble(
     profile: RobotProfile, physics: PhysicsSettings, states: list[RobotState], targets: np.ndarray, seed: int
 ) -> Rollout:
+    """A rollout of E episodes: K + 1 `states` of E robots each, `targets` (E, K, J)."""
     episodes, steps, joints = targets.shape
     rows = episodes * (steps + 1)
     target = np.full((episodes, steps + 1, joints), np.nan)
