@@ -97,10 +97,10 @@ def evaluate(as_json: Json = False, root: Root = HERE) -> None:
 
 
 @models_app.callback()
-def models(context: typer.Context) -> None:
+def models(context: typer.Context, as_json: Json = False, root: Root = HERE) -> None:
     """The model registry; without a subcommand, its versions."""
     if context.invoked_subcommand is None:
-        models_list()
+        models_list(as_json, root)
 
 
 @models_app.command("list")
@@ -162,8 +162,15 @@ def main() -> None:
 def _run_as_flow(stage: str, root: Path) -> Mapping[str, Any]:
     import importlib
 
+    os.environ.setdefault("PREFECT_HOME", str((root / ".asap" / "prefect").resolve()))
+    os.environ.setdefault("DO_NOT_TRACK", "1")
     flow = getattr(importlib.import_module(f"flows.{stage}"), stage)
-    state = flow(str(root), return_state=True)
+    try:
+        state = flow(str(root), return_state=True)
+    except RuntimeError as error:
+        if "Failed to reach API" not in str(error):
+            raise
+        raise StageError(f"PREFECT_API_URL: {error}; start it with `make ui`, or unset the variable") from None
     if not state.is_completed():
         raise StageError(state.message or f"{stage}: the flow run ended {state.name}")
     figures: Mapping[str, Any] = state.result()

@@ -77,6 +77,12 @@ def test_params_of_the_project_are_valid_and_flat() -> None:
     assert values["simulation.physics.control_dt"] == 0.02
 
 
+def test_prefect_server_that_is_named_but_absent_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+    assert_is_message(asap("run", "screen"), "PREFECT_API_URL", "http://127.0.0.1:9/api", "make ui")
+
+
 def test_summary_before_evaluation_says_what_to_run(tmp_path: Path) -> None:
     assert_is_message(asap("summary", root=tmp_path), "metrics.json: missing", "dvc repro evaluate")
 
