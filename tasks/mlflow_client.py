@@ -28,9 +28,9 @@ def open_client(root: Path) -> MlflowClient:
     os.environ.pop("MLFLOW_RUN_ID", None)
     os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
     (root / ".asap").mkdir(parents=True, exist_ok=True)
-    for noisy in ("alembic", "mlflow"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     import mlflow
 
     uri = tracking_uri(root)
