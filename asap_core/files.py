@@ -32,7 +32,9 @@ def _prepare(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
     except OSError as error:
-        raise StageError(f"{path}: cannot be written: {error.strerror}. Free or unlock {path.parent} and run again") from error
+        raise StageError(
+            f"{path}: cannot be written: {error.strerror}. Free or unlock {path.parent} and run again"
+        ) from error
 
 
 @contextmanager

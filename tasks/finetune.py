@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from asap_core.alignment.delta_model import load_delta
+from asap_core.alignment.contract import load_delta
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.reference import ReferenceMotion
@@ -48,7 +48,7 @@ def _finetune(
     correction: ActionCorrection | None = None
     inputs = [sha256_file(start), params.model_dump(mode="json", include=_SECTIONS), arm, seed]
     if arm == "asap":
-        correction = load_delta(delta, get_profile(params.robot), ppo.num_envs)
+        correction = load_delta(delta, get_profile(params.robot), params.simulation.physics.control_dt)
         inputs.append(sha256_file(delta))
     state_dir = root / ".asap" / "state" / "finetune" / content_key(*inputs)
     run_seed = params.seed + 1000 * (seed + 1)

@@ -35,6 +35,8 @@ _CRITIC = ObservationSettings(
 class InitialisationSettings(Settings):
     """Reference state initialisation: episodes start anywhere in the motion, disturbed by Gaussian noise."""
 
+    from_start: float = Field(default=0.3, ge=0, le=1)
+    """Share of the episodes that start at the clip's first frame, where every run on a robot starts."""
     joint_pos_noise: float = Field(default=0.02, ge=0)
     """rad."""
     joint_vel_noise: float = Field(default=0.1, ge=0)

@@ -91,8 +91,9 @@ class TrackingEnv:
         self.reset(np.arange(self.num_envs))
 
     def reset(self, ids: Ids) -> None:
-        """Reference state initialisation of robots `ids` at uniformly drawn frames."""
+        """Reference state initialisation of robots `ids`: at the first frame or at uniformly drawn ones."""
         frames = self._rng.integers(0, self.reference.num_frames - 1, len(ids))
+        frames[self._rng.random(len(ids)) < self.settings.initialisation.from_start] = 0
         self._place(ids, frames, self._disturbed(frames))
 
     def _disturbed(self, frames: Ids) -> RobotState:

@@ -47,6 +47,21 @@ def use_threads(threads: int) -> None:
     torch.set_flush_denormal(True)
 
 
+class _SplitRateAdam(torch.optim.Adam):
+    """Adam whose second group keeps its own rate: rsl-rl adapts one rate for actor and critic alike to the KL
+    divergence, which starves the critic."""
+
+    def __init__(self, actor: MLPModel, critic: MLPModel, rate: float, critic_rate: float) -> None:
+        self._critic_rate = critic_rate
+        groups = [{"params": list(actor.parameters())}, {"params": list(critic.parameters())}]
+        super().__init__(groups, lr=rate, eps=1e-5, fused=True)
+
+    def step(self, closure: Any = None) -> Any:
+        """One step, the critic at its own rate."""
+        self.param_groups[1]["lr"] = self._critic_rate
+        return super().step(closure)
+
+
 class PpoTrainer:
     """Actor and critic, their optimiser and the loop over one environment."""
 
@@ -91,6 +106,9 @@ class PpoTrainer:
             max_grad_norm=settings.max_grad_norm,
             use_clipped_value_loss=False,
             desired_kl=settings.desired_kl,
+        )
+        self.algorithm.optimizer = _SplitRateAdam(
+            self.actor, critic, settings.learning_rate, settings.critic_learning_rate
         )
         self.algorithm.train_mode()
 

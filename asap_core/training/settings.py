@@ -14,7 +14,9 @@ class PpoSettings(Settings):
     steps_per_env: int = Field(default=16, ge=2)
     epochs: int = Field(default=4, ge=1)
     mini_batches: int = Field(default=4, ge=1)
-    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate: float = Field(default=3e-4, gt=0)
+    """Of the actor, at first; adapted to `desired_kl`."""
+    critic_learning_rate: float = Field(default=7e-4, gt=0)
     desired_kl: float = Field(default=0.012, gt=0)
     """KL divergence per update that the adaptive learning rate aims at."""
     gamma: float = Field(default=0.97, gt=0, lt=1)
