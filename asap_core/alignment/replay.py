@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.environments.correction import ActionCorrection
+from asap_core.errors import StageError
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
@@ -61,11 +62,11 @@ def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: in
     """Segments of `steps` usable transitions, `stride` (default `steps`) rows apart.
 
     Raises:
-        ValueError: no episode is that long.
+        StageError: no episode is that long.
     """
     starts = rollout.segment_starts(steps, stride)
     if not len(starts):
-        raise ValueError(f"no episode of the rollouts has {steps} usable control steps in a row")
+        raise StageError(f"no episode of the rollouts has {steps} usable control steps in a row")
     rows = starts[:, None] + np.arange(steps)
     after = (rows + 1).ravel()
     poses = Kinematics(profile).forward(

@@ -58,7 +58,7 @@ def open_loop(
         corrections: `zero` and `delta`.
 
     Raises:
-        ValueError: no episode lasts the longest horizon.
+        StageError: no episode lasts the longest horizon.
     """
     steps = horizon_steps(HORIZONS_S[-1], simulator.control_dt)
     segments = cut_segments(rollout, profile, steps, steps // 2)

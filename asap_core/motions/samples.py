@@ -56,12 +56,12 @@ def _channel(times: Array, keys: list[tuple[float, float]]) -> Array:
 
 
 def squat() -> _Script:
-    """Down by 0.18 m with the arms forward, a short hold, and up: 3.4 s."""
+    """Down by 0.12 m with the arms forward, a short hold, and up: 3.4 s."""
     times = _times(3.4)
     down = _channel(times, [(0.4, 0.0), (1.5, 1.0), (1.8, 1.0), (2.9, 0.0)])
-    pelvis = np.stack([-0.075 * down, 0 * down, -0.18 * down], axis=1)
+    pelvis = np.stack([-0.05 * down, 0 * down, -0.12 * down], axis=1)
     still = 0 * pelvis
-    return _Script(3.4, pelvis, 0.42 * down, 1.2 * down, {"L": still, "R": still})
+    return _Script(3.4, pelvis, 0.28 * down, 0.8 * down, {"L": still, "R": still})
 
 
 def side_step() -> _Script:

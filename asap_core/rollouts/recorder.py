@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asap_core.environments.playback import Playback
 from asap_core.environments.reference import ReferenceMotion
+from asap_core.errors import StageError
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
 from asap_core.simulators.protocol import RobotState
@@ -34,12 +35,12 @@ def to_rollout(
         source: where this was done; `kind` is `twin` for a simulator that stands for a robot.
 
     Raises:
-        ValueError: no robot made a single step.
+        StageError: no robot made a single step.
     """
     lengths = _alive_steps(run, reference.num_frames)
     robots = np.flatnonzero(lengths > 0)
     if not len(robots):
-        raise ValueError(f"policy {policy.name} on {reference.name}: every run failed in its first step")
+        raise StageError(f"policy {policy.name} on {reference.name}: every run failed in its first step")
     rows = [np.arange(lengths[n] + 1) for n in robots]
     place = (np.concatenate(rows), np.repeat(robots, lengths[robots] + 1))
     last = np.concatenate([r == r[-1] for r in rows])

@@ -40,7 +40,7 @@ def test_soles_never_go_under_the_ground_and_one_always_stands(name: str, writte
 
 def test_squat_goes_down_with_planted_feet(written: Path) -> None:
     motion = read_amass(written / "squat.npz")
-    assert np.ptp(motion.root_translation[:, 2]) == pytest.approx(0.18, abs=1e-3)
+    assert np.ptp(motion.root_translation[:, 2]) == pytest.approx(0.12, abs=1e-3)
     assert motion.joint_rotations[:, INDEX["L_Knee"], 0].max() > 1.0
     assert np.ptp(_soles(motion), axis=0).max() < 1e-6
 

@@ -8,6 +8,7 @@ import pytest
 from asap_core.environments.observations import ObservationSettings
 from asap_core.environments.playback import ActingRule, Playback, perturbed_starts, play
 from asap_core.environments.reference import ReferenceMotion
+from asap_core.errors import StageError
 from asap_core.motions.robot import RobotMotion
 from asap_core.motions.tables import Source
 from asap_core.robots import get_profile
@@ -83,7 +84,7 @@ def test_failed_rows_are_cut(standing: ReferenceMotion) -> None:
 def test_nothing_alive_is_an_error(standing: ReferenceMotion) -> None:
     run = _run(standing, PhysicsSettings())
     run.alive[1:] = False
-    with pytest.raises(ValueError, match="policy p on stand"):
+    with pytest.raises(StageError, match="policy p on stand"):
         to_rollout(run, standing, PROFILE, PolicyIdentity("p", "s"), SOURCE)
 
 
