@@ -126,7 +126,7 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="simulator, policy, repro or startup.")],
+    name: Annotated[str, typer.Argument(help="policy, repro, retarget, simulator or startup.")],
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -76,6 +77,14 @@ def _simulator(root: Path) -> Figures:
     return {"control_steps_per_s": _NUM_ENVS * _STEPS / (time.perf_counter() - start), "num_envs": _NUM_ENVS}
 
 
+def _retarget(root: Path) -> Figures:
+    """Figures of our retargets of the shared clips, with the published ones scored beside them."""
+    from asap_core.retargeting.bench import bench
+
+    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    return dict(bench(shared, read_params(root).retarget))
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -88,6 +97,7 @@ def _best(command: list[str], root: Path) -> float:
 _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "policy": _policy,
     "repro": _repro,
+    "retarget": _retarget,
     "simulator": _simulator,
     "startup": _startup,
 }
