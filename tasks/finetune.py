@@ -56,7 +56,7 @@ def _finetune(
     trainer = PpoTrainer(env, ppo, run_seed)
     pretrained = load_checkpoint(start)
     trainer.load_networks(pretrained["learner"], params.finetune.init_std)
-    env.curriculum.distance = pretrained["environment"]["curriculum"][0]
+    env.curriculum.distance, env.curriculum.mean_share = pretrained["environment"]["curriculum"]
     session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
     session.run(params.finetune.iterations, f"finetune {arm} seed {seed}")
     return session, state_dir
