@@ -26,13 +26,15 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 def limit_threads() -> None:
     """Set how many threads numeric libraries use: `ASAP_THREADS`, else 2. Call before importing numpy or torch.
 
-    A fixed number, and not the machine's count of cores, because sums over threads round differently.
+    A fixed number, and not the machine's count of cores, because sums over threads round differently. Idle threads
+    sleep instead of spinning: two spinning processes on two cores bring each other almost to a stand.
     """
     threads = os.environ.get("ASAP_THREADS", "2")
     if not threads.isdigit() or int(threads) < 1:
         raise StageError(f"environment variable ASAP_THREADS: found {threads!r}, expected a whole number of at least 1")
     for variable in _THREAD_VARIABLES:
         os.environ.setdefault(variable, threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def check_stage(name: str) -> str:
