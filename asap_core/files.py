@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,10 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
         yield partial
         os.replace(partial, path)
     except OSError as error:
-        raise StageError(f"{path}: cannot be written: {error.strerror or error}. Nothing was kept") from error
+        raise _failure(path, error) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -77,9 +79,28 @@ def atomic_dir(path: Path | str) -> Iterator[Path]:
         else:
             os.replace(partial, path)
     except OSError as error:
-        raise StageError(f"{path}: cannot be written: {error.strerror or error}. Nothing was kept") from error
+        raise _failure(path, error) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and those above it.
+
+    Raises:
+        StageError: the place is read-only or holds a file.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StageError(f"{path}: the folder cannot be made: {error.strerror or error}") from error
+
+
+def _failure(path: Path, error: OSError) -> StageError:
+    """What to say of a write to `path` that failed; another file that was the cause is named."""
+    cause = str(error.filename or "")
+    named = f" ({cause})" if cause and _TMP_MARK not in cause and cause != str(path) else ""
+    return StageError(f"{path}: cannot be written: {error.strerror or error}{named}. Nothing was kept")
 
 
 def write_json(path: Path | str, value: Any) -> None:
@@ -88,24 +109,63 @@ def write_json(path: Path | str, value: Any) -> None:
         partial.write_text(json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
+def write_tensors(path: Path | str, content: dict[str, Any]) -> None:
+    """`torch.save`, atomically; through memory, because torch reports a full disk as a plain `RuntimeError`.
+
+    Raises:
+        StageError: the folder is read-only or the disk is full.
+    """
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    with atomic_file(path) as partial:
+        partial.write_bytes(buffer.getbuffer())
+
+
 def read_json(path: Path | str) -> Any:
     """Read JSON.
 
     Raises:
-        InputFileError: missing or not JSON.
+        InputFileError: missing, unreadable or not JSON.
     """
     try:
         return json.loads(Path(path).read_text())
     except FileNotFoundError:
         raise InputFileError(path, "missing") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputFileError(path, f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
         raise InputFileError(path, f"not JSON: {error}") from None
 
 
+def read_object(path: Path | str, fields: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Read a JSON object that has `fields`, each an object too.
+
+    Raises:
+        InputFileError: missing, not JSON, or of another shape.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputFileError(path, f"holds {type(content).__name__}, expected a JSON object")
+    for name in fields:
+        if not isinstance(content.get(name), dict):
+            found = type(content[name]).__name__ if name in content else "nothing"
+            raise InputFileError(path, f"field {name}: found {found}, expected an object")
+    return content
+
+
 def sha256_file(path: Path | str) -> str:
-    """Hex digest of a file's bytes."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    """Hex digest of a file's bytes.
+
+    Raises:
+        InputFileError: missing or unreadable.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputFileError(path, "missing" if isinstance(error, FileNotFoundError) else f"{error.strerror}") from None
 
 
 def sha256_tree(path: Path | str) -> str:

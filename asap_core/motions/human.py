@@ -10,11 +10,22 @@ import numpy as np
 
 from asap_core.errors import InputFileError
 from asap_core.motions.skeleton import JOINT_NAMES, NUM_JOINTS, PARENTS
-from asap_core.motions.tables import Source, check_array, check_fps, read_table, take_columns, take_source, write_table
+from asap_core.motions.tables import (
+    Source,
+    check_array,
+    check_fps,
+    check_size,
+    read_table,
+    take_columns,
+    take_source,
+    write_table,
+)
 from asap_core.rotations import Array, quat_to_matrix, rotvec_to_quat
 
 FORMAT = "asap-human-motion"
 VERSION = 1
+_MOST_TURN, _FARTHEST = 1e3, 1e5
+"""rad and m; larger numbers are damage or another unit, and overflow in what follows."""
 _ROOT_COLUMNS = [f"root_{axis}" for axis in "xyz"]
 _ROTATION_COLUMNS = [f"{name}_{axis}" for name in JOINT_NAMES for axis in "xyz"]
 
@@ -46,6 +57,8 @@ class HumanMotion:
         check_array(path, "joint_rotations", self.joint_rotations, (None, NUM_JOINTS, 3))
         check_array(path, "root_translation", self.root_translation, (len(self.joint_rotations), 3))
         check_array(path, "skeleton", self.skeleton, (NUM_JOINTS, 3))
+        check_size(path, "joint_rotations", self.joint_rotations, _MOST_TURN, "rad")
+        check_size(path, "root_translation", self.root_translation, _FARTHEST, "m")
         if self.num_frames < 2:
             raise InputFileError(path, f"frames: found {self.num_frames}, expected at least 2")
 

@@ -168,4 +168,6 @@ def write_samples(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m asap_core.motions.samples FOLDER")
     write_samples(Path(sys.argv[1]))

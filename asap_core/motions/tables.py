@@ -15,6 +15,8 @@ from asap_core.files import atomic_file
 from asap_core.rotations import Array
 
 _HEADER_KEY = b"asap"
+_LOWEST_FPS, _HIGHEST_FPS = 1.0, 1000.0
+"""Hz; what lies outside is another unit, and would fill the memory in filters and resampling."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,23 @@ def read_table(path: Path | str, format_name: str, version: int) -> tuple[dict[s
         raise InputFileError(path, "missing")
     try:
         table = pq.ParquetFile(path).read()
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputFileError(path, f"not a whole Parquet file: {error}") from None
     raw = (table.schema.metadata or {}).get(_HEADER_KEY)
     if raw is None:
         raise InputFileError(path, f"no header: found a plain Parquet table, expected format {format_name!r}")
-    header = json.loads(raw)
+    try:
+        header = dict(json.loads(raw))
+    except (ValueError, TypeError) as error:
+        raise InputFileError(path, f"header: no JSON object: {error}") from None
     found = (header.get("format"), header.get("version"))
     if found != (format_name, version):
         expected = f"expected {format_name!r} version {version}"
         raise InputFileError(path, f"format: found {found[0]!r} version {found[1]}, {expected}")
-    return {name: np.asarray(table.column(name), dtype=np.float64) for name in table.column_names}, header
+    try:
+        return {name: np.asarray(table.column(name), dtype=np.float64) for name in table.column_names}, header
+    except (ValueError, TypeError) as error:
+        raise InputFileError(path, f"a column holds no numbers: {error}") from None
 
 
 def take_columns(path: Path | str, columns: Mapping[str, Array], names: list[str]) -> Array:
@@ -91,7 +99,7 @@ def take_source(path: Path | str, header: Mapping[str, Any]) -> Source:
     """
     try:
         return Source(**header["source"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         raise InputFileError(path, "header.source: expected path, sha256 and tool") from None
 
 
@@ -112,12 +120,27 @@ def check_array(path: Path | str, field: str, values: Array, shape: tuple[int | 
         raise InputFileError(path, f"{field}: found {found}; expected finite numbers")
 
 
+def check_size(path: Path | str, field: str, values: Array, limit: float, unit: str) -> None:
+    """Refuse numbers beyond ± `limit`.
+
+    Raises:
+        InputFileError: naming the field, the frame, what was found and what was expected.
+    """
+    size = np.abs(values).reshape(len(values), -1).max(axis=1, initial=0.0)
+    if size.max(initial=0.0) > limit:
+        frame = int(size.argmax())
+        raise InputFileError(
+            path, f"{field}: found {size[frame]:.3g} in frame {frame}, expected at most {limit:g} {unit}"
+        )
+
+
 def check_fps(path: Path | str, field: str, fps: float) -> float:
     """A frame rate in Hz.
 
     Raises:
-        InputFileError: not a finite number above zero.
+        InputFileError: not a number from 1 to 1000.
     """
-    if not np.isfinite(fps) or fps <= 0:
-        raise InputFileError(path, f"{field}: found {fps}, expected frames per second above 0")
+    if not _LOWEST_FPS <= fps <= _HIGHEST_FPS:
+        expected = f"expected frames per second from {_LOWEST_FPS:g} to {_HIGHEST_FPS:g}"
+        raise InputFileError(path, f"{field}: found {fps}, {expected}")
     return float(fps)

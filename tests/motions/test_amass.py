@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,12 @@ def test_pickled_fields_are_never_opened(tmp_path: Path) -> None:
         ({"poses": np.full((FRAMES, 72), np.nan)}, "poses: found 360 NaN or infinite values"),
         ({"trans": np.full((FRAMES, 3), np.inf)}, "trans: found 15 NaN or infinite values"),
         ({"mocap_framerate": None}, "frame rate: missing; .* expected mocap_framerate or mocap_frame_rate"),
-        ({"mocap_framerate": -30}, "mocap_framerate: found -30.0, expected frames per second above 0"),
+        ({"mocap_framerate": -30}, "mocap_framerate: found -30.0, expected frames per second from 1 to 1000"),
+        ({"mocap_framerate": 1e9}, "mocap_framerate: found 1000000000.0, expected frames per second from 1 to 1000"),
+        (
+            {"poses": np.full((FRAMES, 72), 1e200)},
+            "joint_rotations: found 1e.200 in frame 0, expected at most 1000 rad",
+        ),
         ({"mocap_framerate": "fast"}, "mocap_framerate: found type <U4, expected numbers"),
         ({"poses": np.zeros((1, 72)), "trans": np.zeros((1, 3))}, "frames: found 1, expected at least 2"),
     ],
@@ -110,6 +116,21 @@ def test_damaged_bytes_inside_are_refused(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputFileError, match=r"clip\.npz: poses: cannot be read"):
         read_amass(path)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        b"\x93NUMPY\x01\x00\x10\x00{'descr': ((((((\n",
+        b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 72)}\n",
+        b"no array at all",
+    ],
+)
+def test_damaged_member_is_refused(tmp_path: Path, member: bytes) -> None:
+    with zipfile.ZipFile(tmp_path / "clip.npz", "w") as archive:
+        archive.writestr("poses.npy", member)
+    with pytest.raises(InputFileError, match=r"clip\.npz: poses: "):
+        read_amass(tmp_path / "clip.npz")
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ _BODY_WIDTH = 66
 _SMPL_WIDTH = 72
 _WIDTHS = (66, 72, 156, 165)
 _RATE_KEYS = ("mocap_framerate", "mocap_frame_rate")
-_READ_ERRORS = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError, KeyError, NotImplementedError)
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -47,8 +45,9 @@ def read_amass(path: Path | str, name: str | None = None, source_path: str | Non
         raise InputFileError(path, "missing")
     try:
         archive = np.load(path, allow_pickle=False)
-    except _READ_ERRORS as error:
-        raise InputFileError(path, f"not a whole npz file: {error}") from None
+    except Exception as error:  # a damaged archive can raise nearly anything
+        text = "neither npz nor npy" if "pickle" in str(error) else str(error)
+        raise InputFileError(path, f"not a whole npz file: {text}") from None
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise InputFileError(path, "found a single array, expected an npz with poses, trans and mocap_framerate")
     with archive:
@@ -86,8 +85,10 @@ def _read_field(path: Path, archive: Any, key: str) -> Array:
         raise InputFileError(path, f"{key}: missing; found {', '.join(archive.files) or 'no field'}")
     try:
         values = archive[key]
-    except _READ_ERRORS as error:
+    except Exception as error:
         raise InputFileError(path, f"{key}: cannot be read: {error}") from None
+    if not isinstance(values, np.ndarray):
+        raise InputFileError(path, f"{key}: found bytes, expected an array (npy)")
     if values.dtype.kind not in "fiu":
         raise InputFileError(path, f"{key}: found type {values.dtype}, expected numbers")
     return np.asarray(values, dtype=np.float64)
