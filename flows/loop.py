@@ -16,11 +16,10 @@ from prefect.client.schemas.objects import State
 from prefect.input import RunInput
 from prefect.states import Completed
 
-from asap_core.files import read_json
-from tasks.approval import EVALUATION, Decision, evaluation_digest, is_approved
+from tasks.approval import Decision, evaluation_digest, is_approved
 from tasks.dvc import is_current, reproduce
 from tasks.registry import MANIFEST, read_manifest
-from tasks.summary import comparison_rows
+from tasks.summary import comparison_rows, read_metrics
 
 ROUND = ("collect", "align", "finetune", "evaluate")
 _DAY_S = 86400
@@ -40,7 +39,7 @@ def run_stage_through_dvc(stage: str, root: str, timeout_s: float) -> None:
 @task
 def publish_evaluation(root: str) -> str:
     """Show the comparison and the gate's verdict as artefacts; returns the digest of what was shown."""
-    metrics = read_json(Path(root) / EVALUATION)
+    metrics = read_metrics(Path(root))
     create_table_artifact(table=comparison_rows(metrics), key="comparison", description="On the target")
     create_markdown_artifact(_gate_text(metrics["gate"]), key="gate", description="May the policy be deployed?")
     return evaluation_digest(Path(root))

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from asap_core.errors import StageError
+from asap_core.files import make_folder
 
 HOST = "127.0.0.1"
 WORK_POOL = "asap-local"
@@ -48,6 +49,8 @@ def serve(root: Path, prefect_port: int, mlflow_port: int, say: Say) -> None:
     Raises:
         StageError: a port is taken, a server does not become ready, or one of the processes ended by itself.
     """
+    if not (root / "prefect.yaml").is_file():
+        raise StageError(f"{root / 'prefect.yaml'}: missing; `asap ui` runs in the project's folder")
     for name, port in (("PREFECT_PORT", prefect_port), ("MLFLOW_PORT", mlflow_port)):
         _check_free(name, port)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -55,7 +58,7 @@ def serve(root: Path, prefect_port: int, mlflow_port: int, say: Say) -> None:
     environment = local_environment(root, prefect_port)
     prefect_url, mlflow_url = f"http://{HOST}:{prefect_port}", f"http://{HOST}:{mlflow_port}"
     logs = root / ".asap" / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_folder(logs)
     with ExitStack() as stack:
         processes: dict[str, subprocess.Popen[bytes]] = {}
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from asap_core.errors import StageError
+from asap_core.files import make_folder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -19,17 +24,40 @@ def tracking_uri(root: Path) -> str:
     return os.environ.get(_SERVER) or f"sqlite:///{(root / '.asap' / 'mlflow.db').resolve()}"
 
 
+def is_empty(root: Path) -> bool:
+    """Whether the project has no store yet: no server is named, and there is no database."""
+    return not os.environ.get(_SERVER) and not (root / ".asap" / "mlflow.db").exists()
+
+
+@contextmanager
+def clear_errors(root: Path) -> Iterator[None]:
+    """Turn what MLflow and its database raise into a `StageError` that names the store."""
+    _set_environment()
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, OSError) as error:
+        store = tracking_uri(root)
+        text = (str(error) or type(error).__name__).splitlines()[0]
+        hint = "; a damaged database may be deleted, `asap models sync` rebuilds it" if is_local(store) else ""
+        raise StageError(f"{store}: {text}{hint}") from error
+
+
+def is_local(store: str) -> bool:
+    """Whether a tracking store is a database file."""
+    return store.startswith("sqlite:")
+
+
 def open_client(root: Path) -> MlflowClient:
     """A client on the project's tracking store, which is created when absent.
 
     `MLFLOW_RUN_ID` is dropped from the environment: MLflow would log into that foreign run. Loading pickled models and
     telemetry are turned off.
     """
-    os.environ.pop("MLFLOW_RUN_ID", None)
-    os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    (root / ".asap").mkdir(parents=True, exist_ok=True)
+    _set_environment()
+    make_folder(root / ".asap")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     import mlflow
 
@@ -40,6 +68,14 @@ def open_client(root: Path) -> MlflowClient:
     if not given:  # set_tracking_uri exports it, and another project in this process would take it for the user's
         os.environ.pop(_SERVER, None)
     return mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def _set_environment() -> None:
+    """Before MLflow is imported."""
+    os.environ.pop("MLFLOW_RUN_ID", None)
+    os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
 
 def experiment_id(client: MlflowClient, root: Path) -> str:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from asap_core.errors import InputFileError
-from asap_core.files import atomic_dir, read_json, sha256_file, write_json
+from asap_core.files import atomic_dir, read_object, sha256_file, write_json
 from tasks.lineage import lineage_tags
-from tasks.mlflow_client import open_client
+from tasks.mlflow_client import clear_errors, open_client
 from tasks.registry import (
     MANIFEST,
     Alias,
@@ -48,10 +48,18 @@ def run(params: Params, root: Path) -> Figures:
         InputFileError: evaluation's figures or a model are missing or malformed.
         ContractError: a model carries no contract.
     """
-    metrics = read_json(root / _METRICS)
+    metrics = read_object(root / _METRICS)
     gate = _read_gate(metrics, root / _METRICS)
     model = f"{params.robot}-{params.motions.train}"
     sources = _sources(metrics, root)
+    with clear_errors(root):
+        entries = _write_registry(model, sources, gate, root)
+    counts = sync(root)
+    return {**counts, "models": len(entries), "deployable": gate.verdict, "deployable_reason": gate.reason}
+
+
+def _write_registry(model: str, sources: dict[str, Path], gate: GateDecision, root: Path) -> list[ModelEntry]:
+    """Write `registry/`; returns what its manifest names."""
     client = open_client(root)
     tags = lineage_tags(root)
     entries = [_entry(client, model, arm, path, gate, tags) for arm, path in sources.items()]
@@ -62,8 +70,7 @@ def run(params: Params, root: Path) -> Figures:
         entries = _with_kept(entries, entry)
         files.setdefault(entry.sha256, path)
     _write(Manifest(models=tuple(entries), gate=gate), files, root)
-    counts = sync(root)
-    return {**counts, "models": len(entries), "deployable": gate.verdict, "deployable_reason": gate.reason}
+    return entries
 
 
 def _read_gate(metrics: Any, path: Path) -> GateDecision:

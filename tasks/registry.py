@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlparse
 
 from pydantic import Field, ValidationError
 
-from asap_core.errors import ContractError, InputFileError
+from asap_core.errors import ContractError, InputFileError, StageError
 from asap_core.files import read_json, sha256_file
 from asap_core.settings import Settings
 from tasks.item_store import ItemStore
-from tasks.mlflow_client import experiment_id, open_client
+from tasks.mlflow_client import clear_errors, experiment_id, is_empty, open_client
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -76,7 +76,7 @@ def read_manifest(root: Path) -> Manifest:
         return Manifest.model_validate(read_json(path))
     except ValidationError as error:
         problem = error.errors()[0]
-        field = ".".join(str(part) for part in problem["loc"])
+        field = ".".join(str(part) for part in problem["loc"]) or "models"
         raise InputFileError(path, f"field {field}: {problem['msg']}; found {problem['input']!r}") from None
 
 
@@ -149,10 +149,16 @@ def sync(root: Path) -> dict[str, int]:
 
     Raises:
         InputFileError: the manifest or a model file is missing, or a file is not the one that the manifest names.
+        StageError: the store cannot be reached or written.
     """
     manifest = read_manifest(root)
     for entry in manifest.models:
         _check_file(entry, root)
+    with clear_errors(root):
+        return _sync(manifest, root)
+
+
+def _sync(manifest: Manifest, root: Path) -> dict[str, int]:
     client = open_client(root)
     counts = {"added": 0, "kept": 0, "aliases": 0}
     for entry in manifest.models:
@@ -167,8 +173,21 @@ def sync(root: Path) -> dict[str, int]:
 
 
 def list_models(root: Path) -> list[dict[str, str]]:
-    """Every registered version: name, version, arm, aliases, first 12 digits of the content, git commit."""
-    client = open_client(root)
+    """Every registered version: name, version, arm, aliases, first 12 digits of the content, git commit.
+
+    Raises:
+        StageError: there is no database yet, or the store cannot be read.
+    """
+    if is_empty(root):
+        raise StageError(
+            f"{root / '.asap' / 'mlflow.db'}: missing; `dvc repro` registers models, "
+            f"`asap models sync` rebuilds it from {MANIFEST}"
+        )
+    with clear_errors(root):
+        return _version_rows(open_client(root))
+
+
+def _version_rows(client: MlflowClient) -> list[dict[str, str]]:
     rows = []
     for model in client.search_registered_models():
         for version in client.search_model_versions(f"name='{model.name}'"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asap_core.errors import InputFileError
-from asap_core.files import read_json
+from asap_core.files import read_object
 from tasks.approval import EVALUATION
 from tasks.register import DEPLOYED_ARM
 from tasks.stages import Figures
@@ -19,12 +19,15 @@ def read_metrics(root: Path) -> dict[str, Any]:
     """`evaluation/metrics.json`.
 
     Raises:
-        InputFileError: evaluation has not run, or the file is not JSON.
+        InputFileError: evaluation has not run, or the file is damaged.
     """
     path = root / EVALUATION
     if not path.exists():
         raise InputFileError(path, "missing; `dvc repro evaluate` writes it")
-    metrics: dict[str, Any] = read_json(path)
+    metrics = read_object(path, ("closed_loop",))
+    for arm, figures in metrics["closed_loop"].items():
+        if not isinstance(figures, dict):
+            raise InputFileError(path, f"field closed_loop.{arm}: found {figures!r}, expected its figures")
     return metrics
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asap_core.errors import InputFileError
-from asap_core.files import read_json
+from asap_core.files import read_object
 from asap_core.metrics import METRIC_NAMES
 
 if TYPE_CHECKING:
@@ -41,18 +41,20 @@ def comparison_table(root: Path) -> Table:
     """The closed loop on the target, with intervals, as a table for the terminal.
 
     Raises:
-        InputFileError: evaluation has not run.
+        InputFileError: evaluation has not run, or its figures are malformed.
     """
     from rich.table import Table
 
     path = root / "evaluation" / "metrics.json"
-    metrics = read_json(path)
-    if "closed_loop" not in metrics:
-        raise InputFileError(path, "field closed_loop: missing; run `asap run evaluate`")
-    table = Table(title=f"Closed loop on the target ({metrics['target']})")
+    metrics = read_object(path, ("closed_loop",))
+    table = Table(title=f"Closed loop on the target ({metrics.get('target', 'not named')})")
     for number, column in enumerate(comparison_header()):
         table.add_column(column, justify="left" if number == 0 else "right")
-    for cells in comparison_cells(metrics["closed_loop"]):
+    try:
+        rows = comparison_cells(metrics["closed_loop"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputFileError(path, f"field closed_loop: malformed at {error}; `dvc repro evaluate` writes it") from None
+    for cells in rows:
         table.add_row(*cells)
     return table
 

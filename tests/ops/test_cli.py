@@ -118,3 +118,26 @@ def test_threads_are_set_once_and_must_be_a_number(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ASAP_THREADS", "all")
     with pytest.raises(StageError, match="ASAP_THREADS: found 'all'"):
         limit_threads()
+
+
+def test_models_without_a_database_makes_none(tmp_path: Path) -> None:
+    assert_is_message(asap("models", root=tmp_path), "mlflow.db: missing", "asap models sync")
+    assert not any(tmp_path.iterdir())
+
+
+def test_damaged_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".asap").mkdir()
+    (tmp_path / ".asap" / "mlflow.db").write_text("no database")
+    assert_is_message(asap("models", root=tmp_path), "mlflow.db", "not a database", "asap models sync")
+
+
+def test_ui_outside_a_project_starts_nothing(tmp_path: Path) -> None:
+    assert_is_message(asap("ui", root=tmp_path), "prefect.yaml: missing")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("metrics", [[], {}, {"closed_loop": []}, {"closed_loop": {"asap": 5}}])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_summary_of_damaged_figures_names_the_field(tmp_path: Path, metrics: object, options: list[str]) -> None:
+    write_json(tmp_path / "evaluation/metrics.json", metrics)
+    assert_is_message(asap("summary", *options, root=tmp_path), "metrics.json: ", "expected")
