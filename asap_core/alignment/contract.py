@@ -69,7 +69,10 @@ class DeltaContract:
         Raises:
             ContractError: not a delta model's contract, or a field missing.
         """
-        data: dict[str, Any] = json.loads(text)
+        try:
+            data: dict[str, Any] = dict(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise ContractError(f"{path}: the contract is no JSON object: {error}") from None
         if data.get("kind") != KIND:
             raise ContractError(f"{path}: contract field kind: found {data.get('kind')!r}, expected {KIND!r}")
         missing = [name for name in cls.__dataclass_fields__ if name not in data]
@@ -157,7 +160,13 @@ def load_delta(path: Path | str, profile: RobotProfile, control_dt: float) -> De
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    try:
+        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no public base of its errors
+        raise InputFileError(path, f"not a model that runs: {str(error).splitlines()[0]}") from None
+    if sorted(i.name for i in session.get_inputs()) != sorted(INPUTS):
+        found = ", ".join(i.name for i in session.get_inputs())
+        raise ContractError(f"{path}: inputs: found {found}, expected {', '.join(INPUTS)}")
 
     def predict(inputs: tuple[NDArray[np.floating], ...]) -> NDArray[np.floating]:
         feed = {name: value.astype(np.float32) for name, value in zip(INPUTS, inputs, strict=True)}

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection, model_inputs
 from asap_core.alignment.features import joint_features
-from asap_core.alignment.labels import Labeller, inertia_diagonal, inertia_weights, label_transitions
+from asap_core.alignment.labels import (
+    Labeller,
+    inertia_diagonal,
+    inertia_weights,
+    label_transitions,
+    read_array,
+    write_array,
+)
 from asap_core.alignment.linear_fit import fit_linear, fit_residual
 from asap_core.alignment.refine import Refiner, SharedWeights
 from asap_core.alignment.replay import (
@@ -29,7 +36,6 @@ from asap_core.alignment.replay import (
     replay_distance,
 )
 from asap_core.alignment.settings import AlignSettings
-from asap_core.files import atomic_file
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
@@ -156,11 +162,10 @@ class DeltaFitter:
         with track("align: refine", settings.iterations) as tracker:
             for i, file in enumerate(done):
                 if file.exists():
-                    refiner.value = np.load(file)
+                    refiner.value = read_array(file)
                 else:
                     refiner.step()
-                    with atomic_file(file) as partial, open(partial, "wb") as stream:
-                        np.save(stream, refiner.value)
+                    write_array(file, refiner.value)
                 candidate = self._scored(f"{start.name}_refined_{i + 1}", refiner.model)
                 tracker.advance(note=f"validation {candidate.validation[HORIZONS_S[-1]]:.1f} mm")
                 yield candidate

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.files import atomic_file
+from asap_core.errors import InputFileError
+from asap_core.files import atomic_file, make_folder
 from asap_core.progress import track
 from asap_core.robots.mjcf import build_model
 from asap_core.robots.physics import PhysicsSettings
@@ -117,14 +118,32 @@ def label_transitions(labeller: Labeller, rollout: Rollout, rows: NDArray[np.int
     size = labeller.chunk_size(len(rollout.joint_names))
     chunks = [rows[i : i + size] for i in range(0, len(rows), size)]
     files = [cache / f"labels_{i:05d}.npy" for i in range(len(chunks))]
-    cache.mkdir(parents=True, exist_ok=True)
+    make_folder(cache)
     done = sum(file.exists() for file in files)
     with track("align: labels", len(chunks), done) as tracker:
         for chunk, file in zip(chunks, files, strict=True):
             if file.exists():
                 continue
             labels = labeller(rollout.state.take(chunk), rollout.joint_target[chunk], rollout.state.take(chunk + 1))
-            with atomic_file(file) as partial, open(partial, "wb") as stream:
-                np.save(stream, labels)
+            write_array(file, labels)
             tracker.advance()
-    return np.concatenate([np.load(file) for file in files])
+    return np.concatenate([read_array(file) for file in files])
+
+
+def write_array(path: Path, values: Array) -> None:
+    """Keep an array, atomically."""
+    with atomic_file(path) as partial, open(partial, "wb") as stream:
+        np.save(stream, values)
+
+
+def read_array(path: Path) -> Array:
+    """An array that `write_array` kept.
+
+    Raises:
+        InputFileError: damaged.
+    """
+    try:
+        values: Array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputFileError(path, f"not a whole npy file: {error}; delete it to compute it anew") from None
+    return values

@@ -11,23 +11,40 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout, concatenate
 from asap_core.rollouts.settings import SPLITS, Split
 
+_RATE_TOLERANCE_S = 1e-6
+
 
 def split_folder(folder: Path | str, split: Split) -> Path:
     """Where the files of `split` lie; pandas and pyarrow read the partition as a column."""
     return Path(folder) / f"split={split}"
 
 
-def load_split(folder: Path | str, split: Split, profile: RobotProfile | None = None) -> Rollout:
+def load_split(
+    folder: Path | str, split: Split, profile: RobotProfile | None = None, control_dt: float | None = None
+) -> Rollout:
     """All rollouts of one split, file after file in the order of their names.
 
+    Args:
+        folder: holds `split=<split>`.
+        split: which one.
+        profile: when given, the files must be of this robot.
+        control_dt: when given, s between their rows.
+
     Raises:
-        InputFileError: the split has no files, or a file is bad.
+        InputFileError: the split has no files, or a file is bad or does not fit the others.
     """
     place = split_folder(folder, split)
     files = sorted(place.glob("*.parquet"))
     if not files:
         raise InputFileError(place, "no rollouts (*.parquet); run `asap run collect`")
-    return concatenate([Rollout.load(file, profile) for file in files])
+    rollouts = [Rollout.load(file, profile) for file in files]
+    for file, rollout in zip(files, rollouts, strict=True):
+        if control_dt is not None and abs(rollout.control_dt - control_dt) > _RATE_TOLERANCE_S:
+            raise InputFileError(file, f"field control_dt: found {rollout.control_dt:g} s, expected {control_dt:g} s")
+    try:
+        return concatenate(rollouts)
+    except ValueError as error:
+        raise InputFileError(place, str(error)) from None
 
 
 def check_disjoint(rollouts: dict[Split, Rollout], folder: Path | str) -> None:

@@ -130,6 +130,8 @@ class Rollout:
         """
         path = Path(path)
         header, columns = _read(path)
+        if not isinstance(header["joint_names"], list):
+            raise InputFileError(path, f"field joint_names: found {header['joint_names']!r}, expected a list")
         joints = tuple(str(j) for j in header["joint_names"])
         if profile is not None and (header["robot"], joints) != (profile.name, tuple(profile.joint_names)):
             raise InputFileError(
@@ -137,7 +139,10 @@ class Rollout:
                 f"field robot/joint_names: found {header['robot']!r} with {len(joints)} joints, expected "
                 f"{profile.name!r} with {len(profile.joint_names)} joints in profile order",
             )
-        rollout = _assemble(path, header, columns, joints)
+        try:
+            rollout = _assemble(path, header, columns, joints)
+        except (ValueError, TypeError) as error:
+            raise InputFileError(path, f"a column or the header's control_dt is of a wrong type: {error}") from None
         _check(path, rollout)
         return rollout
 
@@ -181,11 +186,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         table = pq.ParquetFile(path).read()
     except FileNotFoundError:
         raise InputFileError(path, "missing") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputFileError(path, f"not a readable Parquet file (half-written?): {error}") from None
     try:
-        header = json.loads((table.schema.metadata or {})[_KEY])
-    except (KeyError, json.JSONDecodeError):
+        header = dict(json.loads((table.schema.metadata or {})[_KEY]))
+    except (KeyError, ValueError, TypeError):
         raise InputFileError(path, f"field header: no JSON under {_KEY.decode()!r} in the schema metadata") from None
     found = (header.get("format"), header.get("version"))
     if found != (FORMAT, FORMAT_VERSION):

@@ -141,3 +141,8 @@ def test_files_that_are_no_delta_model(profile: RobotProfile, tmp_path: Path) ->
     onnx.save(graph, str(tmp_path / "policy.onnx"))
     with pytest.raises(ContractError, match="field kind: found 'tracking_policy'"):
         load_delta(tmp_path / "policy.onnx", profile, 0.02)
+    for contract in ("no json", "[1]"):
+        onnx.helper.set_model_props(graph, {METADATA_KEY: contract})
+        onnx.save(graph, str(tmp_path / "policy.onnx"))
+        with pytest.raises(ContractError, match="the contract is no JSON object"):
+            load_delta(tmp_path / "policy.onnx", profile, 0.02)

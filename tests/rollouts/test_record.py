@@ -154,3 +154,42 @@ def test_splits(tmp_path: Path) -> None:
         check_disjoint({**loaded, "validation": same_start}, tmp_path)
     with pytest.raises(InputFileError, match="asap run collect"):
         load_split(tmp_path / "nothing", "fit")
+
+
+def test_rollouts_at_another_rate_are_refused(tmp_path: Path) -> None:
+    folder = split_folder(tmp_path, "fit")
+    folder.mkdir()
+    make_rollout().save(folder / "r.parquet")
+    with pytest.raises(InputFileError, match=r"r\.parquet: field control_dt: found 0.02 s, expected 0.01 s"):
+        load_split(tmp_path, "fit", PROFILE, 0.01)
+    replace(make_rollout(), control_dt=0.01).save(folder / "s.parquet")
+    with pytest.raises(InputFileError, match="different robots or rates"):
+        load_split(tmp_path, "fit", PROFILE)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"[1]", "field header"),
+        (b"\xff", "field header"),
+        ({"joint_names": 3}, "field joint_names: found 3, expected a list"),
+    ],
+)
+def test_damaged_header_is_refused(tmp_path: Path, header: bytes | dict, message: str) -> None:
+    make_rollout().save(tmp_path / "r.parquet")
+    table = pq.read_table(tmp_path / "r.parquet")
+    if isinstance(header, dict):
+        header = json.dumps(json.loads(table.schema.metadata[b"asap"]) | header).encode()
+    pq.write_table(table.replace_schema_metadata({b"asap": header}), tmp_path / "r.parquet")
+    with pytest.raises(InputFileError, match=message):
+        Rollout.load(tmp_path / "r.parquet")
+
+
+def test_column_of_text_is_refused(tmp_path: Path) -> None:
+    make_rollout().save(tmp_path / "r.parquet")
+    table = pq.read_table(tmp_path / "r.parquet")
+    place = table.column_names.index("root_pos.x")
+    text = table.set_column(place, "root_pos.x", [["far"] * len(table)])
+    pq.write_table(text, tmp_path / "r.parquet")
+    with pytest.raises(InputFileError, match="of a wrong type"):
+        Rollout.load(tmp_path / "r.parquet")
