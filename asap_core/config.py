@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from asap_core.alignment.settings import AlignSettings
 from asap_core.environments.settings import TrackingSettings
-from asap_core.errors import ConfigError
+from asap_core.errors import AsapError, ConfigError
 from asap_core.evaluation.settings import EvaluateSettings
 from asap_core.retargeting.settings import RetargetSettings
+from asap_core.robots import get_profile
+from asap_core.robots.mjcf import link_masses, scaled_gains
 from asap_core.rollouts.settings import CollectSettings
 from asap_core.screening.settings import ScreenSettings
 from asap_core.settings import Settings
 from asap_core.simulators.settings import SimulationSettings
 from asap_core.training.settings import FinetuneSettings, PpoSettings, PretrainSettings
+
+_VALUE_ERROR = "Value error, "
+"""What pydantic puts before a validator's own text."""
+_NAME = re.compile(r"\w([\w .-]*[\w-])?")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Safe, and a key that stands twice in one mapping is an error; YAML's own loader keeps the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key.value!r} stands twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 class MotionsSettings(Settings):
@@ -31,6 +54,23 @@ class MotionsSettings(Settings):
     train: str
     """The motion that a policy is trained on; one of `names`."""
 
+    @field_validator("source")
+    @classmethod
+    def _source_is_given(cls, source: str) -> str:
+        if not source.strip():
+            raise ValueError("expected a folder")
+        return source
+
+    @field_validator("names")
+    @classmethod
+    def _names_are_file_stems(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name; expected letters, digits, '_', '-', '.' and spaces, no folder")
+            if names.count(name) > 1:
+                raise ValueError(f"{name!r} is named {names.count(name)} times")
+        return names
+
     @model_validator(mode="after")
     def _train_is_named(self) -> MotionsSettings:
         if self.train not in self.names:
@@ -41,7 +81,7 @@ class MotionsSettings(Settings):
 class Params(Settings):
     """The whole of `params.yaml`. Sections are named after the stages, or shared by several."""
 
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**31)
     robot: str
     motions: MotionsSettings
     screen: ScreenSettings
@@ -55,6 +95,39 @@ class Params(Settings):
     finetune: FinetuneSettings
     evaluate: EvaluateSettings
 
+    @field_validator("robot")
+    @classmethod
+    def _robot_exists(cls, robot: str) -> str:
+        _said(lambda: get_profile(robot))
+        return robot
+
+    @model_validator(mode="after")
+    def _sections_fit_each_other(self) -> Params:
+        nominal, profile = self.simulation.physics, get_profile(self.robot)
+        for section, physics_dt in (("pretrain", self.pretrain.physics_dt), ("finetune", self.finetune.physics_dt)):
+            _said(partial(nominal.at_step, physics_dt), section)
+        twin = _said(lambda: self.collect.twin.physics(nominal), "collect.twin")
+        _said(lambda: (scaled_gains(profile, twin), link_masses(profile, twin)), "collect.twin")
+        kept, wanted = len(self.pretrain.snapshot_iterations()), self.collect.num_snapshots
+        if kept < wanted:
+            raise ValueError(
+                f"pretrain keeps {kept} snapshots, collect asks for {wanted} (the sum of collect.*.snapshots); add "
+                "shares to pretrain.snapshots (those between the same two evaluations count once)"
+            )
+        return self
+
+
+def _said(make: Callable[[], Any], where: str = "") -> Any:
+    """`make()`; what it finds wrong becomes a `ValueError`, which pydantic reports with the field."""
+    prefix = f"{where}: " if where else ""
+    try:
+        return make()
+    except ValidationError as error:
+        texts = [": ".join([*map(str, p["loc"]), p["msg"].removeprefix(_VALUE_ERROR)]) for p in error.errors()]
+        raise ValueError("; ".join(f"{prefix}{text}" for text in texts)) from None
+    except AsapError as error:
+        raise ValueError(f"{prefix}{error}") from None
+
 
 def load_params(path: Path | str) -> Params:
     """Read and check `params.yaml`.
@@ -64,10 +137,12 @@ def load_params(path: Path | str) -> Params:
             was expected and, for an unknown key, the nearest valid one.
     """
     try:
-        content = yaml.safe_load(Path(path).read_text())
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), _UniqueKeyLoader)
     except FileNotFoundError:
         raise ConfigError(f"{path}: missing") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not YAML: {error}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds {type(content).__name__}, expected a mapping of sections")
@@ -85,10 +160,15 @@ def _describe(problem: Any, content: dict[str, Any]) -> str:
         valid = sorted(_fields_at(location[:-1]))
         near = difflib.get_close_matches(location[-1], valid, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return f"{field}: unknown key{hint} Valid here: {', '.join(valid)}"
+        return f"{field}: unknown key{hint}; valid here: {', '.join(valid)}"
     if problem["type"] == "missing":
         return f"{field}: missing"
-    return f"{field}: {problem['msg']}; found {problem['input']!r}"
+    if problem["type"] in ("model_type", "dict_type"):
+        return f"{field}: found {problem['input']!r}, expected a mapping of keys"
+    text = problem["msg"].removeprefix(_VALUE_ERROR)
+    if problem["type"] == "value_error" and isinstance(problem["input"], dict):
+        return f"{field}: {text}" if field else text
+    return f"{field}: {text}; found {problem['input']!r}"
 
 
 def _fields_at(location: list[str]) -> set[str]:

@@ -7,17 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import asap_core
 from asap_core.errors import AsapError, StageError
-from asap_core.files import content_key, read_json, sha256_file
+from asap_core.files import read_object
 from asap_core.progress import track
-
-
-def code_version(*rooms: str) -> str:
-    """Digest of the sources that a result depends on: asap_core's top modules and the named rooms."""
-    core = Path(asap_core.__file__).parent
-    sources = [*core.glob("*.py"), *(path for room in rooms for path in (core / room).rglob("*.py"))]
-    return content_key(sorted((path.relative_to(core).as_posix(), sha256_file(path)) for path in sources))
 
 
 @dataclass
@@ -31,11 +23,17 @@ class Batch:
     """Clip -> why, from this stage and those before it."""
 
     def run(self, names: list[str], make: Callable[[str], Any]) -> None:
-        """Call `make(name)` for each clip; one that raises an `AsapError` is left out with its text."""
+        """Call `make(name)` for each clip; one that raises an `AsapError` is left out with its text.
+
+        Raises:
+            StageError: from `make`: a full disk is no fault of the clip.
+        """
         with track(self.stage, len(names)) as tracker:
             for name in names:
                 try:
                     self.done[name] = make(name)
+                except StageError:
+                    raise
                 except AsapError as error:
                     self.left_out[name] = str(error)
                 tracker.advance(note=name)
@@ -57,8 +55,8 @@ def carried(batch: Batch, report: Path) -> list[str]:
     """The clips that the stage before handed on in `report`; those it left out are left out here too.
 
     Raises:
-        InputFileError: the report is missing or not JSON.
+        InputFileError: the report is missing, not JSON or of another shape.
     """
-    content = read_json(report)
+    content = read_object(report, ("motions", "left_out"))
     batch.left_out.update(content["left_out"])
     return list(content["motions"])

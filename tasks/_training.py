@@ -39,8 +39,7 @@ def make_env(
 ) -> TrackingEnv:
     """A tracking environment in the nominal simulator at `physics_dt`."""
     profile = get_profile(params.robot)
-    physics = params.simulation.physics.model_copy(update={"physics_dt": physics_dt})
-    simulator = make_simulator(profile, params.simulation, num_envs, physics)
+    simulator = make_simulator(profile, params.simulation, num_envs, params.simulation.physics.at_step(physics_dt))
     return TrackingEnv(simulator, profile, reference, params.tracking, seed, correction)
 
 

@@ -12,10 +12,21 @@ from asap_core.alignment.fit import DeltaFit, DeltaFitter
 from asap_core.alignment.replay import HORIZONS_S, horizon_key
 from asap_core.config import Params
 from asap_core.errors import StageError
-from asap_core.files import atomic_dir, atomic_file, content_key, sha256_tree, write_json
+from asap_core.files import atomic_dir, content_key, sha256_tree, write_json, write_tensors
 from asap_core.robots import get_profile
 from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, load_split, split_folder
+from tasks.item_store import code_version
 
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/robots",
+    "asap_core/simulators",
+    "asap_core/environments",
+    "asap_core/rollouts",
+    "asap_core/alignment",
+    "tasks/align.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 _SECTIONS = {"seed", "robot", "simulation", "align"}
 
 
@@ -29,10 +40,12 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     torch.set_num_threads(params.simulation.threads)
     profile = get_profile(params.robot)
     folder = root / "data" / "rollouts"
-    rollouts: dict[Split, Rollout] = {split: load_split(folder, split, profile) for split in SPLITS}
+    dt = params.simulation.physics.control_dt
+    rollouts: dict[Split, Rollout] = {split: load_split(folder, split, profile, dt) for split in SPLITS}
     check_disjoint(rollouts, folder)
     key = content_key(
         [sha256_tree(split_folder(folder, split)) for split in SPLITS],
+        code_version(*CODE),
         params.model_dump(mode="json", include=_SECTIONS),
     )
     cache = root / ".asap" / "state" / "align" / key
@@ -42,13 +55,10 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
             f"align: held-out 1.0 s error is {fit.ratio:.2f} of the uncorrected one, expected at most "
             f"align.max_ratio = {params.align.max_ratio:g}"
         )
-    contract = DeltaContract.of(
-        profile, params.simulation.physics.control_dt, params.align.delta_limit, fit.chosen.name
-    )
+    contract = DeltaContract.of(profile, dt, params.align.delta_limit, fit.chosen.name)
     with atomic_dir(root / "models" / "delta") as out:
         export_delta(fit.chosen.model, contract, out / "delta.onnx")
-        with atomic_file(out / "delta.pt") as partial:
-            torch.save({"state": fit.chosen.model.state_dict(), "contract": contract.to_json()}, partial)
+        write_tensors(out / "delta.pt", {"state": fit.chosen.model.state_dict(), "contract": contract.to_json()})
         write_json(out / "report.json", _report(fit, rollouts))
     return _figures(fit)
 

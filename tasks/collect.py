@@ -60,7 +60,7 @@ def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
     """
     ordered = sorted(folder.glob("policy_*.onnx"), key=lambda path: int(re.sub(r"\D", "", path.stem)), reverse=True)
     order: tuple[Split, ...] = ("heldout", "validation", "fit")
-    needed = sum(params.collect.of(split).snapshots for split in order)
+    needed = params.collect.num_snapshots
     if len(ordered) < needed:
         raise StageError(
             f"{folder}: found {len(ordered)} policy snapshots, expected {needed} (sum of collect.*.snapshots); "
@@ -76,7 +76,7 @@ def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
 def _record(params: Params, reference: ReferenceMotion, path: Path, split: Split, number: int) -> Rollout:
     profile = get_profile(params.robot)
     policy = OnnxPolicy(path)
-    policy.contract.check_robot(profile, str(path))
+    policy.check(profile, reference)
     episodes = params.collect.of(split).episodes
     physics = params.collect.twin.physics(params.simulation.physics)
     simulator = make_simulator(profile, params.simulation, episodes, physics)

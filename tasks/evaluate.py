@@ -13,12 +13,13 @@ from asap_core.alignment.contract import load_delta
 from asap_core.alignment.replay import HORIZONS_S, horizon_key
 from asap_core.config import Params
 from asap_core.environments.correction import NoCorrection
-from asap_core.errors import StageError
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.errors import InputFileError, StageError
 from asap_core.evaluation.closed_loop import ClosedLoopResult, Contestant, closed_loop
 from asap_core.evaluation.comparison import arm_figures, best_seed
 from asap_core.evaluation.gate import gate
 from asap_core.evaluation.open_loop import OpenLoopResult, open_loop
-from asap_core.files import atomic_dir, atomic_file, read_json, write_json
+from asap_core.files import atomic_dir, atomic_file, read_object, write_json
 from asap_core.metrics import METRIC_NAMES
 from asap_core.progress import track
 from asap_core.reporting.report import ReportContent, write_report
@@ -59,7 +60,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         _write_csv(plots / "open_loop_growth.csv", _growth_table(results.open, dt))
     content = ReportContent(
         metrics=metrics,
-        delta=read_json(root / "models" / "delta" / "report.json"),
+        delta=read_object(root / "models" / "delta" / "report.json", ("validation_mm", "mean_abs_delta_rad")),
         gap=results.closed.gap,
         growth=results.open.growth,
         histories=_histories(root),
@@ -74,7 +75,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
 
 def _open_loop(params: Params, root: Path) -> OpenLoopResult:
     profile = get_profile(params.robot)
-    rollout = load_split(root / "data" / "rollouts", "heldout", profile)
+    rollout = load_split(root / "data" / "rollouts", "heldout", profile, params.simulation.physics.control_dt)
     simulator = make_simulator(profile, params.simulation, _REPLAY_ENVS)
     delta = load_delta(root / "models" / "delta" / "delta.onnx", profile, simulator.control_dt)
     return open_loop(rollout, profile, simulator, {"zero": NoCorrection(), "delta": delta})
@@ -87,12 +88,13 @@ def _closed_loop(params: Params, root: Path) -> ClosedLoopResult:
         "target": make_simulator(profile, params.simulation, settings.starts, twin),
         "nominal": make_simulator(profile, params.simulation, settings.starts),
     }
-    contestants = _contestants(params, root)
+    reference = training_reference(params, root)
+    contestants = _contestants(params, root, reference)
     with track("evaluate", len(contestants) * len(worlds)) as tracker:
         return closed_loop(
             contestants,
             worlds,
-            training_reference(params, root),
+            reference,
             profile,
             settings,
             params.seed + _START_SEED,
@@ -100,18 +102,18 @@ def _closed_loop(params: Params, root: Path) -> ClosedLoopResult:
         )
 
 
-def _contestants(params: Params, root: Path) -> list[Contestant]:
+def _contestants(params: Params, root: Path, reference: ReferenceMotion) -> list[Contestant]:
     files = [("vanilla", 0, root / "models" / "pretrained" / "policy.onnx")]
     for arm in FINETUNED_ARMS:
         folder = root / "models" / "finetuned" / arm
-        seeds = sorted(int(p.name.removeprefix("seed_")) for p in folder.glob("seed_*"))
+        seeds = sorted(int(p.name.removeprefix("seed_")) for p in folder.glob("seed_[0-9]*"))
         if not seeds:
             raise StageError(f"{folder}: found no seed_<k> folders; run `asap run finetune`")
         files += [(arm, seed, folder / f"seed_{seed}" / "policy.onnx") for seed in seeds]
     contestants = []
     for arm, seed, path in files:
         policy = OnnxPolicy(path)
-        policy.contract.check_robot(get_profile(params.robot), str(path))
+        policy.check(get_profile(params.robot), reference)
         contestants.append(Contestant(arm, seed, policy, policy.contract.rule))
     return contestants
 
@@ -187,7 +189,18 @@ def _histories(root: Path) -> dict[str, pd.DataFrame]:
     for arm in FINETUNED_ARMS:
         for place in sorted((root / "models" / "finetuned" / arm).glob("seed_*")):
             files[f"{arm} {place.name.replace('_', ' ')}"] = place / "history.csv"
-    return {name: pd.read_csv(path) for name, path in files.items() if path.exists()}
+    return {name: _history(path) for name, path in files.items() if path.exists()}
+
+
+def _history(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path)
+    except (ValueError, OSError) as error:
+        raise InputFileError(path, f"not a table: {error}") from None
+    missing = [name for name in ("iteration", "reward") if name not in table]
+    if missing:
+        raise InputFileError(path, f"missing columns {', '.join(missing)}; found {', '.join(map(str, table))}")
+    return table
 
 
 def _write_csv(path: Path, table: pd.DataFrame) -> None:

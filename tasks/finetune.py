@@ -9,13 +9,27 @@ from asap_core.alignment.contract import load_delta
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.reference import ReferenceMotion
+from asap_core.errors import ContractError
 from asap_core.files import atomic_dir, content_key, sha256_file
 from asap_core.robots import get_profile
 from asap_core.training.checkpoint import load_checkpoint
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
 from tasks._training import contract_of, make_env, training_reference, write_history
+from tasks.item_store import code_version
 
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/robots",
+    "asap_core/motions",
+    "asap_core/simulators",
+    "asap_core/environments",
+    "asap_core/training",
+    "asap_core/alignment",
+    "tasks/_training.py",
+    "tasks/finetune.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 ARMS = ("asap", "finetune_only")
 """With the frozen delta inside the simulator, and the same budget without it."""
 _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "finetune"}
@@ -46,7 +60,9 @@ def _finetune(
     delta = root / "models" / "delta" / "delta.onnx"
     ppo = params.ppo.model_copy(update={"learning_rate": params.finetune.learning_rate})
     correction: ActionCorrection | None = None
-    inputs = [sha256_file(start), params.model_dump(mode="json", include=_SECTIONS), arm, seed]
+    motion = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
+    files = [sha256_file(start), sha256_file(motion), code_version(*CODE)]
+    inputs = [*files, params.model_dump(mode="json", include=_SECTIONS), arm, seed]
     if arm == "asap":
         correction = load_delta(delta, get_profile(params.robot), params.simulation.physics.control_dt)
         inputs.append(sha256_file(delta))
@@ -55,8 +71,14 @@ def _finetune(
     env = make_env(params, reference, params.finetune.physics_dt, ppo.num_envs, run_seed, correction)
     trainer = PpoTrainer(env, ppo, run_seed)
     pretrained = load_checkpoint(start)
-    trainer.load_networks(pretrained["learner"], params.finetune.init_std)
-    env.curriculum.distance, env.curriculum.mean_share = pretrained["environment"]["curriculum"]
+    try:
+        trainer.load_networks(pretrained["learner"], params.finetune.init_std)
+        env.curriculum.distance, env.curriculum.mean_share = pretrained["environment"]["curriculum"]
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ContractError(
+            f"{start}: does not fit sections tracking and ppo: {reason}; `dvc repro pretrain`"
+        ) from None
     session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
     session.run(params.finetune.iterations, f"finetune {arm} seed {seed}")
     return session, state_dir

@@ -12,11 +12,20 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import asap_core
 from asap_core.errors import StageError
-from asap_core.files import sha256_tree
+from asap_core.files import content_key, sha256_file, sha256_tree
 
 _DIGEST_FILE = "digest.sha256"
 _ITEM_DIR = "item"
+
+
+def code_version(*sources: str) -> str:
+    """Digest of the code that a result depends on: rooms and modules as dvc.yaml names them."""
+    top = Path(asap_core.__file__).parents[1]
+    places = [top / source for source in sources]
+    files = [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
+    return content_key(sorted((path.relative_to(top).as_posix(), sha256_file(path)) for path in files))
 
 
 class ItemStore:
@@ -52,7 +61,7 @@ class ItemStore:
     def _is_intact(entry: Path) -> bool:
         try:
             expected = (entry / _DIGEST_FILE).read_text()
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return False
         return (entry / _ITEM_DIR).is_dir() and sha256_tree(entry / _ITEM_DIR) == expected
 

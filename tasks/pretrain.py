@@ -10,7 +10,19 @@ from asap_core.files import atomic_dir, content_key, sha256_file
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
 from tasks._training import contract_of, make_env, nominal_score, training_reference, write_history
+from tasks.item_store import code_version
 
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/robots",
+    "asap_core/motions",
+    "asap_core/simulators",
+    "asap_core/environments",
+    "asap_core/training",
+    "tasks/_training.py",
+    "tasks/pretrain.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "pretrain"}
 
 
@@ -19,7 +31,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     use_threads(params.simulation.threads)
     reference = training_reference(params, root)
     motion_file = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
-    key = content_key(sha256_file(motion_file), params.model_dump(mode="json", include=_SECTIONS))
+    key = content_key(sha256_file(motion_file), code_version(*CODE), params.model_dump(mode="json", include=_SECTIONS))
     state_dir = root / ".asap" / "state" / "pretrain" / key
     env = make_env(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, params.seed)
     trainer = PpoTrainer(env, params.ppo, params.seed)
@@ -29,7 +41,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         state_dir,
         params.pretrain.evaluate_every,
         nominal_score(params, reference, trainer),
-        [round(share * params.pretrain.iterations) for share in params.pretrain.snapshots],
+        params.pretrain.snapshot_iterations(),
     )
     session.run(params.pretrain.iterations, f"pretrain {params.motions.train}")
     with atomic_dir(root / "models" / "pretrained") as out:

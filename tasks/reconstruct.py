@@ -11,8 +11,16 @@ from asap_core.errors import InputFileError
 from asap_core.files import atomic_dir, content_key, sha256_file, write_json
 from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.human import HumanMotion
-from tasks._motions import Batch, code_version
-from tasks.item_store import ItemStore
+from tasks._motions import Batch
+from tasks.item_store import ItemStore, code_version
+
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/motions",
+    "tasks/_motions.py",
+    "tasks/reconstruct.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
@@ -22,7 +30,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         StageError: no clip can be read, or not the one to train on.
     """
     batch = Batch("reconstruct")
-    store, code = ItemStore(root), code_version("motions")
+    store, code = ItemStore(root), code_version(*CODE)
     batch.run(list(params.motions.names), lambda name: _item(params.motions.source, name, root, store, code))
     batch.require(params.motions.train)
     motions: dict[str, Any] = {}

@@ -12,8 +12,18 @@ from asap_core.retargeting.retarget import retarget
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.profile import RobotProfile
-from tasks._motions import Batch, carried, code_version
-from tasks.item_store import ItemStore
+from tasks._motions import Batch, carried
+from tasks.item_store import ItemStore, code_version
+
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/robots",
+    "asap_core/motions",
+    "asap_core/retargeting",
+    "tasks/_motions.py",
+    "tasks/retarget.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
@@ -25,7 +35,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     source = root / "data" / "screened"
     profile = get_profile(params.robot)
     batch = Batch("retarget")
-    store, code = ItemStore(root), code_version("robots", "motions", "retargeting")
+    store, code = ItemStore(root), code_version(*CODE)
     names = carried(batch, source / "report.json")
     batch.run(names, lambda name: _item(source / f"{name}.parquet", profile, params.retarget, store, code))
     batch.require(params.motions.train)

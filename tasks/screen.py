@@ -11,8 +11,17 @@ from asap_core.files import atomic_dir, content_key, read_json, sha256_file, wri
 from asap_core.motions.human import HumanMotion
 from asap_core.screening.screen import screen
 from asap_core.screening.settings import ScreenSettings
-from tasks._motions import Batch, carried, code_version
-from tasks.item_store import ItemStore
+from tasks._motions import Batch, carried
+from tasks.item_store import ItemStore, code_version
+
+CODE = (
+    "asap_core/rotations.py",
+    "asap_core/motions",
+    "asap_core/screening",
+    "tasks/_motions.py",
+    "tasks/screen.py",
+)
+"""What the stage runs; its results are kept under a digest of it."""
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
@@ -23,7 +32,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     """
     source = root / "data" / "reconstructed"
     batch = Batch("screen")
-    store, code = ItemStore(root), code_version("motions", "screening")
+    store, code = ItemStore(root), code_version(*CODE)
     names = carried(batch, source / "manifest.json")
     batch.run(names, lambda name: _item(source / f"{name}.parquet", params.screen, store, code))
     items: dict[str, Path] = dict(batch.done)

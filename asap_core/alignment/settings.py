@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from asap_core.settings import Settings
@@ -27,11 +29,11 @@ class AlignSettings(Settings):
     """Weight of |Δq|² beside the inertia-weighted one-step residual."""
     label_envs: int = Field(default=960, ge=24)
     """Robots stepped at once while labelling."""
-    ridge: tuple[float, ...] = (1.0, 10.0, 100.0)
+    ridge: tuple[Annotated[float, Field(gt=0)], ...] = Field(default=(1.0, 10.0, 100.0), min_length=1)
     """Strengths of the per-joint linear fits that are tried."""
     residual_epochs: int = Field(default=20, ge=0)
     """Training epochs of the network on what the linear fit leaves; 0 tries none."""
-    residual_shares: tuple[float, ...] = (0.5, 1.0)
+    residual_shares: tuple[Annotated[float, Field(gt=0)], ...] = (0.5, 1.0)
     """Shares of the network's output that are tried."""
     refine: RefineSettings = RefineSettings()
     max_ratio: float = Field(default=1.0, gt=0)

@@ -79,12 +79,16 @@ TERMS: dict[str, tuple[Callable[[ObservationContext], Array], Callable[[RobotPro
 """Name → (raw quantity (N, dim) in SI units, its width)."""
 
 
+PRIVILEGED = frozenset({"dif_local_rigid_body_pos", "local_ref_rigid_body_pos"})
+"""Terms that need `links` or `ref_link_pos`."""
+
+
 class ObservationSettings(Settings):
     """One group: which terms of the present frame, which of them with history, and how scaled and disturbed."""
 
-    terms: tuple[str, ...]
+    terms: tuple[str, ...] = Field(min_length=1)
     history_terms: tuple[str, ...]
-    history_length: int = 4
+    history_length: int = Field(default=4, ge=0)
     """Frames before the present one; with the present frame this is the paper's five-step history."""
     scales: dict[str, float] = Field(default_factory=dict)
     """Factor on the raw quantity; 1 where absent."""

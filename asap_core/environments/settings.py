@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from asap_core.environments.observations import ObservationSettings
+from asap_core.environments.observations import PRIVILEGED, ObservationSettings
 from asap_core.environments.rewards import TERMS as REWARD_TERMS
 from asap_core.environments.terminations import TerminationSettings
 from asap_core.errors import unknown_name
@@ -50,7 +50,7 @@ class TrackingSettings(Settings):
 
     action_base: Literal["default", "reference"] = "reference"
     """What a zero action commands: the default pose (the paper) or the reference joint angles."""
-    action_scale: Literal["torque"] | float = "torque"
+    action_scale: Literal["torque"] | Annotated[float, Field(gt=0)] = "torque"
     """rad per unit action: one number (the paper: 0.25), or 0.25 · torque limit / kp for each joint."""
     actor: ObservationSettings = _ACTOR
     critic: ObservationSettings = _CRITIC
@@ -60,6 +60,14 @@ class TrackingSettings(Settings):
     """Added once when an episode fails."""
     termination: TerminationSettings = TerminationSettings()
     initialisation: InitialisationSettings = InitialisationSettings()
+
+    @field_validator("actor")
+    @classmethod
+    def _actor_sees_what_a_robot_measures(cls, actor: ObservationSettings) -> ObservationSettings:
+        for name in (*actor.terms, *actor.history_terms):
+            if name in PRIVILEGED:
+                raise ValueError(f"observation term {name!r} needs link positions in the world; for the critic only")
+        return actor
 
     @field_validator("rewards")
     @classmethod

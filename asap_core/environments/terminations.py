@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asap_core.rotations import projected_gravity
 from asap_core.settings import Settings
@@ -27,6 +27,13 @@ class TerminationSettings(Settings):
     """Mean share covered above which the distance shrinks."""
     level_down: float = Field(default=0.6, ge=0, le=1)
     """Mean share covered below which the distance grows."""
+
+    @model_validator(mode="after")
+    def _limits_are_in_order(self) -> TerminationSettings:
+        for low, high in (("distance_end", "distance_start"), ("level_down", "level_up")):
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(f"{low} is {getattr(self, low)}, expected at most {high} = {getattr(self, high)}")
+        return self
 
 
 class TerminationCurriculum:

@@ -32,12 +32,16 @@ class PhysicsSettings(Settings):
     self_collision: bool = False
     strength: dict[str, float] = Field(default_factory=dict)
     added_mass: dict[str, float] = Field(default_factory=dict)
-    action_delay: int = Field(default=0, ge=0)
+    action_delay: int = Field(default=0, ge=0, le=50)
 
     @property
     def substeps(self) -> int:
         """Physics steps per control step."""
         return round(self.control_dt / self.physics_dt)
+
+    def at_step(self, physics_dt: float) -> PhysicsSettings:
+        """The same physics integrated at another step, s; validated, as `model_copy` is not."""
+        return PhysicsSettings.model_validate(self.model_dump() | {"physics_dt": physics_dt})
 
     @field_validator("strength")
     @classmethod

@@ -24,7 +24,7 @@ class TwinSettings(Settings):
     """Nm, every joint."""
     added_mass: dict[str, float] = Field(default_factory=lambda: {"torso_link": 2.0})
     """Link → kg."""
-    action_delay: int = Field(default=0, ge=0)
+    action_delay: int = Field(default=0, ge=0, le=50)
     """Control steps."""
 
     def physics(self, nominal: PhysicsSettings) -> PhysicsSettings:
@@ -58,6 +58,11 @@ class CollectSettings(Settings):
     fit: SplitSettings = SplitSettings(snapshots=4, episodes=4)
     validation: SplitSettings = SplitSettings(snapshots=1, episodes=6)
     heldout: SplitSettings = SplitSettings(snapshots=1, episodes=8)
+
+    @property
+    def num_snapshots(self) -> int:
+        """Policy snapshots of all splits together."""
+        return sum(self.of(split).snapshots for split in SPLITS)
 
     def of(self, split: Split) -> SplitSettings:
         """The settings of one split."""

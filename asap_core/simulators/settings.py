@@ -14,5 +14,5 @@ class SimulationSettings(Settings):
     """Section `simulation` of `params.yaml`: the simulator that policies are trained in."""
 
     backend: Literal["mujoco"] = "mujoco"
-    threads: int = Field(default=2, ge=1)
+    threads: int = Field(default=2, ge=1, le=1024)
     physics: PhysicsSettings = PhysicsSettings()

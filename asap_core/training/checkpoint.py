@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from asap_core.errors import InputFileError
-from asap_core.files import atomic_file
+from asap_core.files import write_tensors
 
 FORMAT_VERSION = 1
 
@@ -41,8 +41,7 @@ def save_checkpoint(
         "torch_rng": torch.get_rng_state(),
         "extra": extra,
     }
-    with atomic_file(path) as partial:
-        torch.save(content, partial)
+    write_tensors(path, content)
 
 
 def load_checkpoint(path: Path | str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.settings import Settings
 
 METADATA_KEY = "asap_contract"
+_CLIP_TOLERANCE = 1e-6
+"""rad."""
 
 
 class PolicyContract(Settings):
@@ -77,23 +79,35 @@ class PolicyContract(Settings):
         """
         try:
             return cls.model_validate(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ContractError(f"{where}: the contract is not JSON: {error}") from None
         except ValidationError as error:
             problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
             raise ContractError(f"{where}: the contract is incomplete: {problems}") from None
+        except ValueError as error:
+            raise ContractError(f"{where}: the contract is not JSON: {error}") from None
 
-    def check_robot(self, profile: RobotProfile, where: str) -> None:
-        """Refuse to run on another robot.
+    def check(self, profile: RobotProfile, reference: ReferenceMotion, where: str) -> None:
+        """Refuse to run on another robot, at another rate or after another motion.
 
         Raises:
-            ContractError: robot or joint order differ.
+            ContractError: robot, joint order, gains, limits, rate or motion differ.
         """
         if self.robot != profile.name or self.joint_names != tuple(profile.joint_names):
             raise ContractError(
                 f"{where}: made for robot {self.robot!r} with {len(self.joint_names)} joints, "
                 f"not for {profile.name!r} with {len(profile.joint_names)}"
             )
+        for name in ("default_joint_pos", "kp", "kd", "joint_torque_limit"):
+            if getattr(self, name) != tuple(getattr(profile, name).tolist()):
+                raise ContractError(f"{where}: contract field {name} differs from that of {profile.name!r}")
+        for name, found, wanted in (
+            ("motion", self.motion, reference.name),
+            ("control_dt", self.control_dt, reference.control_dt),
+        ):
+            if found != wanted:
+                raise ContractError(f"{where}: contract field {name}: policy has {found!r}, this run has {wanted!r}")
+        clip, now = np.array(self.ref_joint_pos), reference.state.joint_pos
+        if clip.shape != now.shape or np.abs(clip - now).max() > _CLIP_TOLERANCE:
+            raise ContractError(f"{where}: trained on another clip called {self.motion!r}; `dvc repro` trains it anew")
 
 
 def contract_metadata(contract: PolicyContract) -> dict[str, Any]:

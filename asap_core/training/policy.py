@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from asap_core.environments.observations import ObservationLayout
+from asap_core.environments.reference import ReferenceMotion
 from asap_core.errors import ContractError, InputFileError
+from asap_core.robots.profile import RobotProfile
 from asap_core.training.contract import METADATA_KEY, PolicyContract
 
 
@@ -16,7 +19,7 @@ class OnnxPolicy:
 
     Raises:
         InputFileError: missing or not an ONNX model.
-        ContractError: no contract in the metadata, or widths that do not fit it.
+        ContractError: no contract in the metadata.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -37,7 +40,21 @@ class OnnxPolicy:
                 f"{path}: metadata has no {METADATA_KEY!r}; found: {', '.join(sorted(metadata)) or 'none'}"
             )
         self.contract = PolicyContract.from_json(metadata[METADATA_KEY], str(path))
+        self._path = str(path)
         self._input = self._session.get_inputs()[0].name
+
+    def check(self, profile: RobotProfile, reference: ReferenceMotion) -> None:
+        """Refuse to act on another robot, at another rate or after another motion.
+
+        Raises:
+            ContractError: the contract differs, or the network's widths are not those of the contract.
+        """
+        self.contract.check(profile, reference, self._path)
+        layout = ObservationLayout(self.contract.observation, profile)
+        ends = (self._session.get_inputs()[0], self._session.get_outputs()[0])
+        for end, wanted in zip(ends, (layout.width, len(profile.joint_names)), strict=True):
+            if len(end.shape) != 2 or end.shape[1] != wanted:
+                raise ContractError(f"{self._path}: {end.name} has shape {end.shape}, expected (N, {wanted})")
 
     def __call__(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """Raw actions (N, J)."""

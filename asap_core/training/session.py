@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from asap_core.files import write_json
+from asap_core.errors import InputFileError
+from asap_core.files import make_folder, write_json
 from asap_core.progress import track
 from asap_core.training.checkpoint import load_checkpoint, save_checkpoint
 from asap_core.training.contract import PolicyContract
@@ -16,6 +17,10 @@ from asap_core.training.export import export_policy
 from asap_core.training.ppo import IterationStats, PpoTrainer
 
 History = list[dict[str, float]]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].rstrip(":")
 
 
 class TrainingSession:
@@ -30,7 +35,7 @@ class TrainingSession:
         state_dir: folder of checkpoint and exports; kept across kills.
         checkpoint_every: iterations between checkpoints.
         score: evaluates the present policy at each checkpoint, or None.
-        snapshots: iterations after which `snapshots/policy_<iteration>.onnx` is kept (at a checkpoint).
+        snapshots: iterations, those of checkpoints, after which `snapshots/policy_<iteration>.onnx` is kept.
     """
 
     def __init__(
@@ -47,15 +52,15 @@ class TrainingSession:
         self._dir = state_dir
         self._every = checkpoint_every
         self._score = score
-        self._snapshots = {-(-s // checkpoint_every) * checkpoint_every for s in snapshots}
+        self._snapshots = set(snapshots)
         self.history: History = []
         self.best: QuickScore | None = None
 
     def run(self, iterations: int, description: str) -> None:
         """Train up to `iterations` in all; afterwards `state_dir` holds policy.onnx, checkpoint.pt, history.json."""
-        self._dir.mkdir(parents=True, exist_ok=True)
+        make_folder(self._dir)
         if (self._dir / "checkpoint.pt").exists():
-            self._restore(load_checkpoint(self._dir / "checkpoint.pt"))
+            self._resume(self._dir / "checkpoint.pt")
         done = self._trainer.iteration
         with track(description, iterations, done) as bar:
             while self._trainer.iteration < iterations:
@@ -90,6 +95,15 @@ class TrainingSession:
     def _save(self, path: Path) -> None:
         extra: dict[str, Any] = {"history": self.history, "best": asdict(self.best) if self.best else None}
         save_checkpoint(path, self._trainer.state_dict(), self._trainer.env.state_dict(), extra)
+
+    def _resume(self, path: Path) -> None:
+        try:
+            self._restore(load_checkpoint(path))
+        except (InputFileError, KeyError, RuntimeError) as error:
+            reason = (
+                error.reason if isinstance(error, InputFileError) else f"not of this training: {_first_line(error)}"
+            )
+            raise InputFileError(path, f"{reason}; delete {self._dir} to train anew") from None
 
     def _restore(self, content: dict[str, Any]) -> None:
         import torch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import Field, model_validator
 
 from asap_core.settings import Settings
 
@@ -27,8 +29,15 @@ class PpoSettings(Settings):
     max_grad_norm: float = Field(default=1.0, gt=0)
     init_std: float = Field(default=0.4, gt=0)
     """Standard deviation of the raw action at first."""
-    hidden: tuple[int, ...] = (256, 128, 64)
+    hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(256, 128, 64), min_length=1)
     """Widths of the hidden layers of actor and critic."""
+
+    @model_validator(mode="after")
+    def _batches_have_rows(self) -> PpoSettings:
+        rows = self.num_envs * self.steps_per_env
+        if rows < self.mini_batches:
+            raise ValueError(f"mini_batches is {self.mini_batches}, expected at most num_envs · steps_per_env = {rows}")
+        return self
 
 
 class PretrainSettings(Settings):
@@ -39,8 +48,16 @@ class PretrainSettings(Settings):
     """s; coarser than the nominal step, for throughput. Evaluations always run at the nominal step."""
     evaluate_every: int = Field(default=16, ge=1)
     """Iterations between evaluations and checkpoints."""
-    snapshots: tuple[float, ...] = Field(default=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=1)
+    snapshots: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field(
+        default=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=1
+    )
     """Shares of the iterations after which a snapshot of the policy is kept for collection."""
+
+    def snapshot_iterations(self) -> list[int]:
+        """Iterations at which snapshots are kept: the evaluation at or after each share, at the latest the last."""
+        every = self.evaluate_every
+        wanted = (round(share * self.iterations) for share in self.snapshots)
+        return sorted({min(max(1, -(-iteration // every)) * every, self.iterations) for iteration in wanted})
 
 
 class FinetuneSettings(Settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from asap_core.config import load_params
+from tasks.item_store import code_version
 from tasks.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +66,13 @@ def test_stages_are_those_of_the_command_line_in_order() -> None:
 def test_code_that_a_stage_runs_is_its_dependency(stage: str) -> None:
     declared = {dep for dep in DEFINITION["stages"][stage]["deps"] if dep.startswith(("asap_core", "tasks"))}
     assert code_of(stage) == declared
+
+
+@pytest.mark.parametrize("stage", ["reconstruct", "screen", "retarget", "pretrain", "align", "finetune"])
+def test_what_is_kept_between_runs_depends_on_that_code_too(stage: str) -> None:
+    code = importlib.import_module(f"tasks.{stage}").CODE
+    assert set(code) == {dep for dep in DEFINITION["stages"][stage]["deps"] if dep.startswith(("asap_core", "tasks"))}
+    assert len(code_version(*code)) == 20
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -10,7 +10,7 @@ import pytest
 
 from asap_core.config import MotionsSettings, Params, load_params
 from asap_core.errors import InputFileError, StageError
-from asap_core.files import read_json, sha256_tree
+from asap_core.files import read_json, sha256_tree, write_json
 from asap_core.motions.formats.amass import write_amass
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.robot import RobotMotion
@@ -97,4 +97,20 @@ def test_stage_stops_if_nothing_is_left(root: Path, repo_root: Path) -> None:
 
 def test_stage_without_the_one_before_names_the_file(root: Path, repo_root: Path) -> None:
     with pytest.raises(InputFileError, match=r"screened/report.json: missing"):
+        retarget.run(_params(repo_root, "squat"), root)
+
+
+def test_store_that_cannot_be_written_stops_the_stage_instead_of_leaving_clips_out(root: Path, repo_root: Path) -> None:
+    params = _params(repo_root, "squat", "kick")
+    (root / ".asap").write_text("in the way")
+    with pytest.raises(StageError, match=r"store.*: cannot be written: Not a directory"):
+        reconstruct.run(params, root)
+    assert not (root / "data/reconstructed").exists()
+    (root / ".asap").unlink()
+    assert reconstruct.run(params, root)["motions"] == 2
+
+
+def test_report_of_another_shape_is_named(root: Path, repo_root: Path) -> None:
+    write_json(root / "data/screened/report.json", {"motions": []})
+    with pytest.raises(InputFileError, match="field motions: found list, expected an object"):
         retarget.run(_params(repo_root, "squat"), root)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -109,3 +111,37 @@ def test_damaged_checkpoint_is_refused_and_no_pickle_code_runs(tmp_path):
     with pytest.raises(InputFileError, match=r"evil\.pt"):
         load_checkpoint(tmp_path / "evil.pt")
     assert not (tmp_path / "owned").exists()
+
+
+def test_policy_is_refused_by_field_where_it_does_not_belong(tmp_path):
+    reference = knee_bend_reference()
+    trainer = make_trainer()
+    export_policy(trainer.actor, contract(), tmp_path / "policy.onnx")
+    policy = OnnxPolicy(tmp_path / "policy.onnx")
+    policy.check(PROFILE, reference)
+    for change, message in (
+        ({"name": "kick"}, "field motion: policy has 'knee_bend', this run has 'kick'"),
+        ({"control_dt": 0.01}, "field control_dt: policy has 0.02"),
+    ):
+        with pytest.raises(ContractError, match=message):
+            policy.check(PROFILE, replace(reference, **change))
+    with pytest.raises(ContractError, match="another clip called 'knee_bend'"):
+        policy.check(PROFILE, knee_bend_reference(depth=0.3))
+    with pytest.raises(ContractError, match="contract field kp differs"):
+        policy.check(replace(PROFILE, kp=PROFILE.kp * 2), reference)
+    narrow = contract().model_copy(update={"observation": TASK.critic})
+    export_policy(trainer.actor, narrow, tmp_path / "narrow.onnx")
+    with pytest.raises(ContractError, match=r"narrow\.onnx: obs has shape"):
+        OnnxPolicy(tmp_path / "narrow.onnx").check(PROFILE, reference)
+
+
+def test_damaged_state_of_a_session_says_what_to_delete(tmp_path):
+    TrainingSession(make_trainer(), contract(), tmp_path, 1).run(1, "first")
+    wider = PPO.model_copy(update={"hidden": (64, 16)})
+    sim = MujocoSimulator(PROFILE, PhysicsSettings(physics_dt=0.01), 8)
+    other = PpoTrainer(TrackingEnv(sim, PROFILE, knee_bend_reference(), TASK, 0), wider, 0)
+    with pytest.raises(InputFileError, match=rf"not of this training.*; delete {tmp_path} to train anew"):
+        TrainingSession(other, contract(), tmp_path, 1).run(2, "of another width")
+    (tmp_path / "checkpoint.pt").write_bytes(b"half")
+    with pytest.raises(InputFileError, match=rf"not a readable checkpoint.*; delete {tmp_path}"):
+        TrainingSession(make_trainer(), contract(), tmp_path, 1).run(2, "damaged")
