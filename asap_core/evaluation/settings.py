@@ -11,8 +11,8 @@ class EvaluateSettings(Settings):
     """The closed-loop protocol and the gate. The same perturbed starts serve every policy."""
 
     starts: int = Field(default=32, ge=2)
-    joint_pos_noise: float = Field(default=0.02, ge=0)
-    """rad, of the start."""
+    joint_pos_noise: float = Field(default=0.02, ge=0, le=0.5)
+    """rad, of the start; a start must lie within 0.5 m of the reference."""
     joint_vel_noise: float = Field(default=0.1, ge=0)
     """rad/s, of the start."""
     gate_margin: float = Field(default=0.02, ge=0)

@@ -35,7 +35,7 @@ class TwinSettings(Settings):
 class StartNoise(Settings):
     """Normal disturbance of a start state."""
 
-    joint_pos: float = Field(default=0.02, ge=0)
+    joint_pos: float = Field(default=0.02, ge=0, le=0.5)
     """rad."""
     joint_vel: float = Field(default=0.1, ge=0)
     """rad/s."""

@@ -37,6 +37,12 @@ def test_lower_success_is_refused_whatever_the_error() -> None:
     assert "success 0.750 is lower than 1.000" in verdict.reason
 
 
+def test_policy_that_never_succeeds_is_refused_whatever_its_controls_do() -> None:
+    verdict = gate(made_result(BETTER, {"asap": 0.0, "vanilla": 0.0, "finetune_only": 0.0}), 0.02, 0.95)
+    assert not verdict.granted
+    assert "asap succeeds in no run on the target" in verdict.reason
+
+
 def test_seeds_that_disagree_are_refused() -> None:
     """A mean of −10 mm over three seeds says little when they lie 60 mm apart."""
     verdict = gate(made_result({**BETTER, "asap": [60.0, 100.0, 140.0]}), 0.02, 0.95)
