@@ -97,9 +97,8 @@ def make_folder(path: Path) -> None:
 
 
 def _failure(path: Path, error: OSError) -> StageError:
-    """What to say of a write to `path` that failed; another file that was the cause is named."""
-    cause = str(error.filename or "")
-    named = f" ({cause})" if cause and _TMP_MARK not in cause and cause != str(path) else ""
+    """What to say of a write to `path` that failed; a file that it should have been made from is named if missing."""
+    named = f" ({error.filename})" if isinstance(error, FileNotFoundError) and error.filename else ""
     return StageError(f"{path}: cannot be written: {error.strerror or error}{named}. Nothing was kept")
 
 

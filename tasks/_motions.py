@@ -9,7 +9,7 @@ from typing import Any
 
 from asap_core.errors import AsapError, StageError
 from asap_core.files import read_object
-from asap_core.progress import track
+from asap_core.progress import console, track
 
 
 @dataclass
@@ -21,6 +21,8 @@ class Batch:
     """Clip -> what the stage keeps of it."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Clip -> why, from this stage and those before it."""
+    before: frozenset[str] = frozenset()
+    """Those that stages before this one left out."""
 
     def run(self, names: list[str], make: Callable[[str], Any]) -> None:
         """Call `make(name)` for each clip; one that raises an `AsapError` is left out with its text.
@@ -39,12 +41,14 @@ class Batch:
                 tracker.advance(note=name)
 
     def require(self, train: str) -> None:
-        """Stop the stage if no clip is left or the one to train on is not.
+        """Say which clips this stage left out; stop it if no clip is left or the one to train on is not.
 
         Raises:
             StageError: naming every clip that was left out, and why.
         """
         if train in self.done:
+            for name in self.left_out.keys() - self.before:
+                console.print(f"{self.stage}: left out {name}: {self.left_out[name]}", highlight=False, soft_wrap=True)
             return
         reasons = "\n".join(f"  {name}: {why}" for name, why in self.left_out.items())
         what = f"motion {train!r} (motions.train) was left out" if self.done else "no motion is left"
@@ -59,4 +63,5 @@ def carried(batch: Batch, report: Path) -> list[str]:
     """
     content = read_object(report, ("motions", "left_out"))
     batch.left_out.update(content["left_out"])
+    batch.before = frozenset(batch.left_out)
     return list(content["motions"])

@@ -58,7 +58,9 @@ def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
     Raises:
         StageError: there are too few.
     """
-    ordered = sorted(folder.glob("policy_*.onnx"), key=lambda path: int(re.sub(r"\D", "", path.stem)), reverse=True)
+    ordered = sorted(
+        folder.glob("policy_[0-9]*.onnx"), key=lambda path: int(re.sub(r"\D", "", path.stem)), reverse=True
+    )
     order: tuple[Split, ...] = ("heldout", "validation", "fit")
     needed = params.collect.num_snapshots
     if len(ordered) < needed:

@@ -60,7 +60,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         _write_csv(plots / "open_loop_growth.csv", _growth_table(results.open, dt))
     content = ReportContent(
         metrics=metrics,
-        delta=read_object(root / "models" / "delta" / "report.json", ("validation_mm", "mean_abs_delta_rad")),
+        delta=_delta_report(root / "models" / "delta" / "report.json"),
         gap=results.closed.gap,
         growth=results.open.growth,
         histories=_histories(root),
@@ -110,6 +110,10 @@ def _contestants(params: Params, root: Path, reference: ReferenceMotion) -> list
         if not seeds:
             raise StageError(f"{folder}: found no seed_<k> folders; run `asap run finetune`")
         files += [(arm, seed, folder / f"seed_{seed}" / "policy.onnx") for seed in seeds]
+    runs = {arm: [seed for name, seed, _ in files if name == arm] for arm in FINETUNED_ARMS}
+    if len({*map(tuple, runs.values())}) > 1:
+        found = ", ".join(f"{arm} {seeds}" for arm, seeds in runs.items())
+        raise StageError(f"{root / 'models' / 'finetuned'}: the arms' seeds differ: {found}; run `asap run finetune`")
     contestants = []
     for arm, seed, path in files:
         policy = OnnxPolicy(path)
@@ -190,6 +194,13 @@ def _histories(root: Path) -> dict[str, pd.DataFrame]:
         for place in sorted((root / "models" / "finetuned" / arm).glob("seed_*")):
             files[f"{arm} {place.name.replace('_', ' ')}"] = place / "history.csv"
     return {name: _history(path) for name, path in files.items() if path.exists()}
+
+
+def _delta_report(path: Path) -> dict[str, Any]:
+    report = read_object(path, ("validation_mm", "mean_abs_delta_rad"))
+    if not isinstance(report.get("chosen"), str) or report["chosen"] not in report["validation_mm"]:
+        raise InputFileError(path, "field chosen: expected the name of a candidate in validation_mm")
+    return report
 
 
 def _history(path: Path) -> pd.DataFrame:

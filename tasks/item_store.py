@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import asap_core
@@ -18,6 +20,9 @@ from asap_core.files import content_key, sha256_file, sha256_tree
 
 _DIGEST_FILE = "digest.sha256"
 _ITEM_DIR = "item"
+_MARK = ".partial-"
+_STALE_S = 3600.0
+"""No item takes that long: an older unfinished one belongs to a killed process."""
 
 
 def code_version(*sources: str) -> str:
@@ -67,7 +72,8 @@ class ItemStore:
 
     def _make(self, entry: Path, make: Callable[[Path], None]) -> Path:
         entry.parent.mkdir(parents=True, exist_ok=True)
-        partial = entry.with_name(f".partial-{entry.name}-{uuid.uuid4().hex[:8]}")
+        _sweep(entry.parent)
+        partial = entry.with_name(f"{_MARK}{entry.name}-{uuid.uuid4().hex[:8]}")
         try:
             (partial / _ITEM_DIR).mkdir(parents=True)
             make(partial / _ITEM_DIR)
@@ -88,3 +94,11 @@ class ItemStore:
         except OSError:
             if not self._is_intact(entry):
                 raise
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes left unfinished."""
+    for left in folder.glob(f"{_MARK}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -75,3 +76,20 @@ def test_concurrent_makers_agree(tmp_path: Path) -> None:
 def test_key_that_is_no_folder_name_is_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(StageError, match="item key"):
         ItemStore(tmp_path).get_or_make(key, Maker())
+
+
+def test_what_a_killed_process_left_is_swept_and_a_running_one_is_let_be(tmp_path: Path) -> None:
+    folder = tmp_path / ".asap" / "store" / KEY[:2]
+    old, young = folder / f".partial-{KEY}-1", folder / f".partial-{KEY}-2"
+    for left in (old, young):
+        (left / "item").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    ItemStore(tmp_path).get_or_make(KEY, Maker())
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_digest_that_is_no_text_counts_as_damage(tmp_path: Path) -> None:
+    item = ItemStore(tmp_path).get_or_make(KEY, Maker())
+    (item.parent / "digest.sha256").write_bytes(b"\xff\xfe")
+    assert (ItemStore(tmp_path).get_or_make(KEY, Maker()) / "value.txt").read_text() == "42"

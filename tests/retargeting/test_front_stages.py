@@ -34,7 +34,9 @@ def _run_all(params: Params, root: Path) -> dict[str, float | int | str]:
     return retarget.run(params, root)
 
 
-def test_batch_goes_through_and_leaves_out_what_is_broken(root: Path, repo_root: Path) -> None:
+def test_batch_goes_through_and_leaves_out_what_is_broken(
+    root: Path, repo_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     human = root / "data/human"
     (human / "half.npz").write_bytes((human / "squat.npz").read_bytes()[:1500])
     with np.load(human / "kick.npz") as clip:
@@ -47,6 +49,9 @@ def test_batch_goes_through_and_leaves_out_what_is_broken(root: Path, repo_root:
     assert report["left_out"]["floats"].startswith("float: found 1.00, limit 0.15 of the frames")
     assert "data/human/gone.npz: missing; found in data/human: floats, half, kick" in report["left_out"]["gone"]
     assert str(root) not in str(report)
+    said = capsys.readouterr().err
+    assert "reconstruct: left out gone: data/human/gone.npz: missing" in said
+    assert said.count("left out half") == 1
     screened = HumanMotion.load(root / "data/screened/kick.parquet")
     assert screened.screening is not None
     assert screened.screening["accepted"] is True
