@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Simulator
 from asap_core.simulators.settings import SimulationSettings
 
 
+def _mujoco(profile: RobotProfile, physics: PhysicsSettings, num_envs: int, threads: int) -> Simulator:
+    from asap_core.simulators.mujoco import MujocoSimulator
+
+    return MujocoSimulator(profile, physics, num_envs, threads)
+
+
+_BACKENDS: dict[str, Callable[[RobotProfile, PhysicsSettings, int, int], Simulator]] = {"mujoco": _mujoco}
+"""By the names that `SimulationSettings.backend` allows."""
+
+
 def make_simulator(
     profile: RobotProfile, settings: SimulationSettings, num_envs: int, physics: PhysicsSettings | None = None
 ) -> Simulator:
     """A simulator of `num_envs` robots under `physics` (default: the nominal physics of `settings`)."""
-    from asap_core.simulators.mujoco import MujocoSimulator
-
-    return MujocoSimulator(profile, physics or settings.physics, num_envs, settings.threads)
+    return _BACKENDS[settings.backend](profile, physics or settings.physics, num_envs, settings.threads)
