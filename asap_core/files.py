@@ -25,7 +25,14 @@ def _beside(path: Path) -> Path:
 def _sweep(path: Path) -> None:
     """Remove what a killed writer of `path` left beside it."""
     for left in path.parent.glob(f"{_TMP_MARK}{path.name}-*"):
-        shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+        _remove(left)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _prepare(path: Path) -> None:
@@ -75,7 +82,7 @@ def atomic_dir(path: Path | str) -> Iterator[Path]:
             old = _beside(path)
             os.replace(path, old)
             os.replace(partial, path)
-            shutil.rmtree(old)
+            _remove(old)
         else:
             os.replace(partial, path)
     except OSError as error:

@@ -20,9 +20,10 @@ from asap_core.files import content_key, sha256_file, sha256_tree
 
 _DIGEST_FILE = "digest.sha256"
 _ITEM_DIR = "item"
-_MARK = ".partial-"
+PARTIAL = ".partial-"
+"""How names of unfinished files and folders begin."""
 _STALE_S = 3600.0
-"""No item takes that long: an older unfinished one belongs to a killed process."""
+"""s; nothing takes that long: an older unfinished one belongs to a killed process."""
 
 
 def code_version(*sources: str) -> str:
@@ -72,8 +73,8 @@ class ItemStore:
 
     def _make(self, entry: Path, make: Callable[[Path], None]) -> Path:
         entry.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(entry.parent)
-        partial = entry.with_name(f"{_MARK}{entry.name}-{uuid.uuid4().hex[:8]}")
+        sweep_partials(entry.parent)
+        partial = entry.with_name(f"{PARTIAL}{entry.name}-{uuid.uuid4().hex[:8]}")
         try:
             (partial / _ITEM_DIR).mkdir(parents=True)
             make(partial / _ITEM_DIR)
@@ -96,9 +97,9 @@ class ItemStore:
                 raise
 
 
-def _sweep(folder: Path) -> None:
+def sweep_partials(folder: Path) -> None:
     """Remove what killed processes left unfinished."""
-    for left in folder.glob(f"{_MARK}*"):
+    for left in folder.glob(f"{PARTIAL}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE_S:
-                shutil.rmtree(left)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asap_core.errors import StageError
 from asap_core.files import make_folder
+from tasks.item_store import PARTIAL, sweep_partials
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,7 +42,7 @@ def clear_errors(root: Path) -> Iterator[None]:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
         store = tracking_uri(root)
-        text = (str(error) or type(error).__name__).splitlines()[0]
+        text = (str(getattr(error, "orig", None) or error) or type(error).__name__).splitlines()[0]
         hint = "; a damaged database may be deleted, `asap models sync` rebuilds it" if is_local(store) else ""
         raise StageError(f"{store}: {text}{hint}") from error
 
@@ -63,11 +65,31 @@ def open_client(root: Path) -> MlflowClient:
 
     uri = tracking_uri(root)
     given = _SERVER in os.environ
+    if not given:
+        _make_database(root / ".asap" / "mlflow.db")
     mlflow.set_tracking_uri(uri)
     mlflow.set_registry_uri(uri)
     if not given:  # set_tracking_uri exports it, and another project in this process would take it for the user's
         os.environ.pop(_SERVER, None)
     return mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def _make_database(path: Path) -> None:
+    """Create the tables beside `path` and put the whole database in place: MLflow cannot go on with half of them."""
+    import mlflow
+
+    sweep_partials(path.parent)
+    if path.exists():
+        return
+    partial = path.with_name(f"{PARTIAL}{path.name}-{uuid.uuid4().hex[:8]}")
+    try:
+        uri = f"sqlite:///{partial.resolve()}"
+        mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri).search_experiments(max_results=1)
+        with suppress(FileExistsError):  # another process was first
+            os.link(partial, path)
+    finally:
+        for left in path.parent.glob(f"{partial.name}*"):
+            left.unlink(missing_ok=True)
 
 
 def _set_environment() -> None:

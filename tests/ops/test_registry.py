@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,27 @@ def sync_in_new_process(root: Path) -> tuple[dict[str, int], dict[str, int], lis
     done = subprocess.run([sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True)
     first, second, rows = json.loads(done.stdout)
     return first, second, rows
+
+
+def test_database_is_put_in_place_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow cannot go on with half of its tables, which a full disk or a kill would leave."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    import mlflow
+
+    def break_off(client: Any, **_: Any) -> None:
+        Path(client.tracking_uri.removeprefix("sqlite:///")).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, "search_experiments", break_off)
+        with pytest.raises(OSError, match="No space"):
+            open_client(tmp_path)
+    assert not any((tmp_path / ".asap").iterdir())
+    left = tmp_path / ".asap" / ".partial-mlflow.db-killed"
+    left.write_text("half")
+    os.utime(left, (0, 0))
+    open_client(tmp_path)
+    assert [path.name for path in (tmp_path / ".asap").iterdir()] == ["mlflow.db"]
 
 
 def test_registering_twice_adds_no_version(project: Path) -> None:

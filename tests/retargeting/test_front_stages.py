@@ -119,3 +119,9 @@ def test_report_of_another_shape_is_named(root: Path, repo_root: Path) -> None:
     write_json(root / "data/screened/report.json", {"motions": []})
     with pytest.raises(InputFileError, match="field motions: found list, expected an object"):
         retarget.run(_params(repo_root, "squat"), root)
+
+
+def test_file_in_place_of_the_output_gives_way(root: Path, repo_root: Path) -> None:
+    (root / "data/reconstructed").write_text("in the way")
+    assert reconstruct.run(_params(repo_root, "squat"), root)["motions"] == 1
+    assert sorted(path.name for path in (root / "data").iterdir()) == ["human", "reconstructed"]
