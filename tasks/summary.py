@@ -52,11 +52,13 @@ def _value(figure: Any) -> float | None:
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> list[tuple[str, float | int | str]]:
-    """Nested mappings as pairs of dotted path and value; lists are left out."""
+    """Nested mappings as pairs of dotted path and value; a list becomes its items with commas between."""
     items: list[tuple[str, float | int | str]] = []
     for key, item in value.items():
         if isinstance(item, dict):
             items += flatten(item, f"{prefix}{key}.")
         elif isinstance(item, (int, float, str)):
             items.append((f"{prefix}{key}", item))
+        elif isinstance(item, list):
+            items.append((f"{prefix}{key}", ", ".join(map(str, item))))
     return items
