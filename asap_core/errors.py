@@ -41,10 +41,6 @@ class StageError(AsapError):
     """A stage cannot run or did not reach what it promises."""
 
 
-class GateRefusedError(AsapError):
-    """The `deployable` alias is refused; the text holds the interval that decided."""
-
-
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UnknownNameError:
     """An `UnknownNameError` that lists the valid names and suggests the nearest."""
     names = sorted(valid)

@@ -20,11 +20,11 @@ from types import FrameType
 
 from asap_core.errors import StageError
 from asap_core.files import make_folder
+from tasks.dvc import stop_group
 
 HOST = "127.0.0.1"
 WORK_POOL = "asap-local"
 _READY_S = 120.0
-_GRACE_S = 10.0
 Say = Callable[[str], None]
 
 
@@ -117,19 +117,7 @@ def _process(
     try:
         yield process
     finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM twice (a worker may outlive the first), then SIGKILL, to the whole group."""
-    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(_GRACE_S)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
+        stop_group(process, terminations=2)  # a worker may outlive the first
 
 
 def _wait_ready(url: str, name: str, processes: Mapping[str, subprocess.Popen[bytes]], logs: Path) -> None:

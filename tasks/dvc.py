@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from asap_core.errors import StageError
 
@@ -65,9 +65,10 @@ def reproduce(stage: str, root: Path, timeout_s: float, log: Callable[[str], Non
         raise StageError(f"dvc repro {stage}: exit status {process.returncode}\n" + "\n".join(tail))
 
 
-def stop_group(process: subprocess.Popen[str]) -> None:
-    """End a process that leads a session, and its children: SIGTERM, after ten seconds SIGKILL."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+def stop_group(process: subprocess.Popen[Any], terminations: int = 1) -> None:
+    """End a process that leads a session, and its children: SIGTERM `terminations` times, then SIGKILL, ten seconds
+    apart."""
+    for number in (*[signal.SIGTERM] * terminations, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
             process.wait(_GRACE_S)

@@ -23,6 +23,7 @@ CODE = (
     "asap_core/robots",
     "asap_core/motions",
     "asap_core/simulators",
+    "asap_core/metrics",
     "asap_core/environments",
     "asap_core/training",
     "asap_core/alignment",

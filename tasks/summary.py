@@ -7,12 +7,12 @@ from typing import Any
 
 from asap_core.errors import InputFileError
 from asap_core.files import read_object
+from asap_core.metrics import METRIC_NAMES
 from tasks.approval import EVALUATION
 from tasks.register import DEPLOYED_ARM
 from tasks.stages import Figures
 
 ARMS = ("vanilla", "finetune_only", "asap")
-FIGURES = ("success", "E_g_mpjpe", "E_mpjpe", "E_acc", "E_vel", "E_vel_root")
 
 
 def read_metrics(root: Path) -> dict[str, Any]:
@@ -34,7 +34,9 @@ def read_metrics(root: Path) -> dict[str, Any]:
 def comparison_rows(metrics: dict[str, Any]) -> list[dict[str, Any]]:
     """One row per arm: its figures in the closed loop on the target."""
     closed = metrics.get("closed_loop", {})
-    return [{"arm": arm, **{name: _value(closed[arm].get(name)) for name in FIGURES}} for arm in ARMS if arm in closed]
+    return [
+        {"arm": arm, **{name: _value(closed[arm].get(name)) for name in METRIC_NAMES}} for arm in ARMS if arm in closed
+    ]
 
 
 def flat_figures(metrics: dict[str, Any]) -> Figures:
@@ -42,7 +44,7 @@ def flat_figures(metrics: dict[str, Any]) -> Figures:
     flat: Figures = dict(flatten(metrics))
     for row in comparison_rows(metrics):
         if row["arm"] == DEPLOYED_ARM:
-            flat.update({name: row[name] for name in FIGURES if row[name] is not None})
+            flat.update({name: row[name] for name in METRIC_NAMES if row[name] is not None})
     return flat
 
 

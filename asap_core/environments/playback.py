@@ -17,13 +17,12 @@ from asap_core.environments.observations import (
     ObservationSettings,
 )
 from asap_core.environments.reference import ReferenceMotion
+from asap_core.metrics import FAILURE_DISTANCE_M
 from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import projected_gravity
 from asap_core.simulators.protocol import RobotState, Simulator
 
 Array = NDArray[np.floating]
-SUCCESS_DISTANCE = 0.5
-"""m, mean link distance beyond which a run has failed (paper §IV-A)."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class _Recorder:
         state, links = self._simulator.state, self._simulator.link_states().pos
         distance = np.linalg.norm(links - self._reference.links.pos[frame], axis=-1).mean(axis=1)
         upright = (np.abs(projected_gravity(state.root_quat)[:, :2]) <= 0.8).all(axis=1)
-        alive = (distance <= SUCCESS_DISTANCE) & upright
+        alive = (distance <= FAILURE_DISTANCE_M) & upright
         self._alive.append(alive & self._alive[-1] if self._alive else alive)
         self._states.append(state)
         self._links.append(links)

@@ -34,8 +34,6 @@ class StepResult:
     failed: NDArray[np.bool_]
     timed_out: NDArray[np.bool_]
     """The clip's end was reached."""
-    mean_distance: Array
-    """m, mean over links, before the resets."""
     share: Array
     """Of the way from the episode's start to the clip's end, the share covered so far."""
 
@@ -145,7 +143,6 @@ class TrackingEnv:
             reward=np.nan_to_num(reward).astype(np.float32),
             failed=fail,
             timed_out=timed_out,
-            mean_distance=distance.mean(axis=1),
             share=(self._frame - self._start) / way,
         )
         ended = np.nonzero(result.done)[0]

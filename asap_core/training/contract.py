@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import ValidationError
@@ -108,8 +108,3 @@ class PolicyContract(Settings):
         clip, now = np.array(self.ref_joint_pos), reference.state.joint_pos
         if clip.shape != now.shape or np.abs(clip - now).max() > _CLIP_TOLERANCE:
             raise ContractError(f"{where}: trained on another clip called {self.motion!r}; `dvc repro` trains it anew")
-
-
-def contract_metadata(contract: PolicyContract) -> dict[str, Any]:
-    """The ONNX `metadata_props` of a policy."""
-    return {METADATA_KEY: contract.to_json()}

@@ -10,7 +10,7 @@ import torch
 from rsl_rl.models import MLPModel
 
 from asap_core.files import atomic_file
-from asap_core.training.contract import PolicyContract, contract_metadata
+from asap_core.training.contract import METADATA_KEY, PolicyContract
 
 _OPSET = 17
 
@@ -32,5 +32,5 @@ def export_policy(actor: MLPModel, contract: PolicyContract, path: Path | str) -
                 dynamo=False,
             )
         graph = onnx.load(str(partial))
-        onnx.helper.set_model_props(graph, contract_metadata(contract))
+        onnx.helper.set_model_props(graph, {METADATA_KEY: contract.to_json()})
         onnx.save(graph, str(partial))

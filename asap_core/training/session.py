@@ -67,7 +67,7 @@ class TrainingSession:
                 stats = self._trainer.iterate()
                 self.history.append({k: float(v) for k, v in asdict(stats).items()})
                 if stats.iteration % self._every == 0 or stats.iteration == iterations:
-                    self._checkpoint(iterations)
+                    self._checkpoint()
                 bar.advance(1, self._note(stats))
         write_json(self._dir / "history.json", self.history)
 
@@ -75,7 +75,7 @@ class TrainingSession:
         score = f" success {self.best.success:.2f} E_g {self.best.E_g_mpjpe:.0f} mm" if self.best else ""
         return f"covered {stats.share:.2f} limit {stats.distance_limit:.2f} m{score}"
 
-    def _checkpoint(self, iterations: int) -> None:
+    def _checkpoint(self) -> None:
         score = self._score() if self._score else None
         if score is not None:
             row = self.history[-1]
