@@ -19,7 +19,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
 	&& { echo "$$python"; break; }; done)
 TORCH_INDEX ?=
-EXTRAS ?= dev
+EXTRAS ?= dev,robot
 PREFECT_PORT ?= 4200
 MLFLOW_PORT ?= 5000
 
