@@ -1,6 +1,7 @@
 """What a log holds, as it holds it: streams of samples, each on its own clock, in the file's order and units.
 
-A reader fills a `Log`. What columns mean (joint order, quaternion order, units, axes) is decided afterwards, with evidence.
+A reader fills a `Log`. What columns mean (joint order, quaternion order, units, axes) is decided afterwards, with
+evidence.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "markers": ("marker_pos",),
     "event": ("text",),
 }
-"""Names that a stream of a kind may use; joint fields are (N, J), temperature (N, J) or (N, J, 2), quat (N, 4), marker_pos
-(N, M, 3) with NaN where occluded. Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
+"""Names that a stream of a kind may use; joint fields are (N, J), temperature (N, J) or (N, J, 2), quat (N, 4),
+marker_pos (N, M, 3) with NaN where occluded. Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
 
 SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame")
 """(N,) extras that any stream may carry."""
@@ -49,7 +50,8 @@ class Stream:
     labels: tuple[str, ...] | None = None
     """Joint names of (N, J) fields or marker names, None if the log stores none."""
     declared: Mapping[str, str] = field(default_factory=dict)
-    """What the format says of itself: quat_order, up_axis, length_unit, angle_unit, time_unit, twist_frame, joint_order."""
+    """What the format says of itself: quat_order, up_axis, length_unit, angle_unit, time_unit, twist_frame,
+    joint_order."""
 
     @property
     def num_samples(self) -> int:
