@@ -1,0 +1,79 @@
+"""Readers of robot logs by name: what is readable, and which reader a path belongs to."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from asap_core.errors import InputFileError
+from asap_core.rollouts.ingest.streams import Log
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One layout of logs."""
+
+    id: str
+    """Key in `READERS` and `Log.format`."""
+    title: str
+    """What a user calls it."""
+    suffixes: tuple[str, ...]
+    """Lower case, with the dot; '' for a folder."""
+    sniff: Callable[[Path], bool]
+    """Whether an existing path looks like this layout, from its first bytes or its file names; never raises."""
+    read: Callable[[Path], Log]
+    """Everything the log holds; raises `InputFileError` if nothing of it can be read."""
+
+
+def _reader(id: str, title: str, suffixes: tuple[str, ...], module: str) -> Reader:
+    """A reader whose module, with functions `sniff(path)` and `read(path)`, is imported at first use."""
+
+    def call(name: str, path: Path) -> object:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)(path)
+
+    return Reader(id, title, suffixes, lambda path: bool(call("sniff", path)), lambda path: _log(call("read", path)))
+
+
+def _log(value: object) -> Log:
+    assert isinstance(value, Log)
+    return value
+
+
+_ALL: tuple[Reader, ...] = (
+    _reader("ros2_bag", "ROS 2 bag folder (metadata.yaml, .db3 or .mcap)", ("",), "ros2_bag"),
+    _reader("mcap", "MCAP (ROS 2, ROS 1, protobuf, JSON)", (".mcap",), "mcap"),
+    _reader("db3", "ROS 2 bag file (SQLite)", (".db3",), "db3"),
+    _reader("ros1_bag", "ROS 1 bag", (".bag",), "ros1_bag"),
+)
+
+READERS: Mapping[str, Reader] = {reader.id: reader for reader in _ALL}
+"""In the order in which they are asked: the narrower layout before the wider."""
+
+
+def sniff(path: Path) -> Reader | None:
+    """The reader that `path` belongs to, None if no reader knows it.
+
+    Content decides; between several that accept it, one whose suffix fits comes first.
+    """
+    suffix = "" if path.is_dir() else path.suffix.lower()
+    fitting = sorted(READERS.values(), key=lambda reader: suffix not in reader.suffixes)
+    return next((reader for reader in fitting if reader.sniff(path)), None)
+
+
+def read_log(path: Path | str) -> Log:
+    """Read a log of any known layout.
+
+    Raises:
+        InputFileError: missing, of no known layout, or nothing of it can be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputFileError(path, "missing")
+    reader = sniff(path)
+    if reader is None:
+        known = "; ".join(f"{reader.title} {'/'.join(filter(None, reader.suffixes))}".strip() for reader in _ALL)
+        found = "an empty file" if path.is_file() and path.stat().st_size == 0 else "no log that a reader knows"
+        raise InputFileError(path, f"holds {found}. Readable: {known}")
+    return reader.read(path)
