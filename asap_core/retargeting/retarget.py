@@ -88,8 +88,8 @@ def _targets(
     pairs = profile.correspondences if settings.correspondences == "released" else profile.paper_correspondences
     feet = zip(profile.foot_index, ("L_Ankle", "R_Ankle"), strict=True)
     orientations = (
-        (profile.link_index("pelvis"), _level(rotations, "Pelvis"), settings.pelvis_orientation),
-        (profile.link_index("torso_link"), _level(rotations, "Chest"), settings.torso_orientation),
+        (0, _level(rotations, "Pelvis"), settings.pelvis_orientation),
+        (profile.link_index(profile.torso_link), _level(rotations, "Chest"), settings.torso_orientation),
         *((int(foot), _level(rotations, ankle), settings.foot_orientation) for foot, ankle in feet),
     )
     return Targets(

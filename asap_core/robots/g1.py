@@ -297,6 +297,7 @@ def build_profile() -> RobotProfile:
         kp=drives[:, 2].copy(),
         kd=drives[:, 3].copy(),
         default_joint_pos=drives[:, 4].copy(),
+        torso_link="torso_link",
         foot_links=_FOOT_LINKS,
         sole_points=np.stack([sole, sole]),
         lower_body_links=tuple(name for name in names if name not in upper),

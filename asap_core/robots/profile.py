@@ -76,6 +76,7 @@ class RobotProfile:
         joint_lower, joint_upper, default_joint_pos: (J,) rad.
         joint_velocity_limit: (J,) rad/s. joint_torque_limit: (J,) N m.
         kp, kd: (J,) drive gains, N m/rad and N m s/rad.
+        torso_link: link that bears the shoulders.
         foot_links: links that stand, and sole_points (F, S, 3) their ground contact points in their frames, m.
         lower_body_links, upper_body_links, tracking_links: groups used by rewards and metrics.
         correspondences: (link, SMPL joint) pairs of the released code; paper_correspondences: those of the paper.
@@ -93,6 +94,7 @@ class RobotProfile:
     kp: Float64
     kd: Float64
     default_joint_pos: Float64
+    torso_link: str
     foot_links: tuple[str, ...]
     sole_points: Float64
     lower_body_links: tuple[str, ...]
