@@ -11,7 +11,7 @@ from asap_core.errors import unknown_name
 if TYPE_CHECKING:
     from asap_core.robots.profile import RobotProfile
 
-_MODULES = {"g1_23dof": "asap_core.robots.g1"}
+_MODULES = {"g1_23dof": "asap_core.robots.g1", "g1_29dof": "asap_core.robots.g1_29"}
 
 
 @cache
