@@ -55,7 +55,7 @@ def test_code_in_a_pickle_is_refused_and_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="is refused; only numpy arrays and plain containers"):
         read_asap_pkl(tmp_path / "a.pkl", "r", JOINTS)
     joblib.dump({"k": _clip(dof=np.array([_Bomb(sprung)], dtype=object))}, tmp_path / "b.pkl")
-    with pytest.raises(InputFileError, match="not a readable motion pickle"):
+    with pytest.raises(InputFileError, match="not a readable pickle"):
         read_asap_pkl(tmp_path / "b.pkl", "r", JOINTS)
     assert not sprung.exists()
 
@@ -83,7 +83,7 @@ def test_truncated_file_is_refused(tmp_path: Path) -> None:
     content = (tmp_path / "a.pkl").read_bytes()
     for part in (0, 50, len(content) - 40):
         (tmp_path / "a.pkl").write_bytes(content[:part])
-        with pytest.raises(InputFileError, match="not a readable motion pickle"):
+        with pytest.raises(InputFileError, match="not a readable pickle"):
             read_asap_pkl(tmp_path / "a.pkl", "r", JOINTS)
 
 
