@@ -19,19 +19,22 @@ class Decision:
     runner_up: str | None
     """The next best candidate, None if there is only one."""
     margin: float
-    """Best score minus the runner-up's; infinite if there is only one candidate."""
+    """Best score minus the runner-up's (below 0 where less is better); infinite if there is only one candidate."""
     how: str
     """What the figure is, in words and numbers."""
     option: str
     """The command line option that settles it, such as '--quat-order'."""
+    unit: str = ""
+    """Of the figure; empty for a share or a score without one."""
 
     @property
     def text(self) -> str:
         """One line for the user."""
         if self.answer is None:
             return f"{self.question}: not decided ({self.how}); settle it with {self.option}"
-        other = "" if self.runner_up is None else f", next {self.runner_up} {self.figure - self.margin:.3g}"
-        return f"{self.question}: {self.answer} ({self.how}; {self.figure:.3g}{other})"
+        unit = f" {self.unit}" if self.unit else ""
+        other = "" if self.runner_up is None else f", next {self.runner_up} {self.figure - self.margin:.3g}{unit}"
+        return f"{self.question}: {self.answer} ({self.how}; {self.figure:.3g}{unit}{other})"
 
 
 def decide(
