@@ -1,0 +1,166 @@
+"""Where each number of a fixed-size ROS message lies in its bytes, so that many messages are read as arrays at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.interfaces import Nodetype
+
+Packing = Literal["cdr", "ros1", "c"]
+"""CDR aligns each number to its size from the start of the body; ROS 1 packs without gaps; C also pads structures."""
+
+Fields = Mapping[str, tuple[Any, Any]]
+"""Message type → (constants, field list), as `rosbags` parses definitions."""
+
+_CODES = {"bool": "u1", "byte": "u1", "octet": "u1", "char": "u1", "float32": "f4", "float64": "f8"} | {
+    f"{sign}int{bits}": f"{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+_MAX_NUMBERS = 100_000
+_MAX_DEPTH = 16
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One named number or array of numbers of a message."""
+
+    code: str
+    """Numpy type without byte order, `f4`."""
+    offsets: NDArray[np.int64]
+    """Byte offset of every element, in the element's own shape: () for a number, (35,) for `motor_state.q`."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A message type without strings and sequences."""
+
+    size: int
+    """Bytes of the body."""
+    leaves: Mapping[str, Leaf]
+    """By dotted path: `imu_state.quaternion`, `motor_state.temperature`."""
+
+    def decode(self, rows: NDArray[np.uint8], path: str, order: Literal["<", ">"] = "<") -> NDArray[Any]:
+        """Element `path` of N messages.
+
+        Args:
+            rows: (N, at least `size`) bytes of the bodies, C-contiguous.
+            path: key of `leaves`.
+            order: byte order of the messages.
+
+        Returns:
+            (N, *leaf shape) in this machine's byte order, a copy.
+        """
+        leaf = self.leaves[path]
+        kind = np.dtype(order + leaf.code)
+        flat = leaf.offsets.reshape(-1)
+        index = (flat[:, None] + np.arange(kind.itemsize)).reshape(-1)
+        if len(index) and np.all(np.diff(index) == 1):
+            picked = np.ascontiguousarray(rows[:, index[0] : index[-1] + 1])
+        else:
+            picked = np.take(rows, index, axis=1)
+        return picked.view(kind).reshape(len(rows), *leaf.offsets.shape).astype(kind.newbyteorder("="), copy=False)
+
+    def encode(self, values: Mapping[str, NDArray[Any]], num: int) -> NDArray[np.uint8]:
+        """Bodies of `num` messages, little endian, (N, size); what `values` leaves out is zero.
+
+        Args:
+            values: by path, each broadcastable to (N, *leaf shape).
+            num: N.
+        """
+        rows = np.zeros((num, self.size), np.uint8)
+        for path, value in values.items():
+            leaf = self.leaves[path]
+            kind = np.dtype("<" + leaf.code)
+            full = np.ascontiguousarray(np.broadcast_to(value, (num, *leaf.offsets.shape)), kind)
+            index = (leaf.offsets.reshape(-1)[:, None] + np.arange(kind.itemsize)).reshape(-1)
+            rows[:, index] = full.reshape(num, -1).view(np.uint8)
+        return rows
+
+
+class VariableSizeError(ValueError):
+    """The message type holds a string, a sequence or more numbers than a message of a robot has."""
+
+
+def fixed_layout(fields: Fields, type_name: str, packing: Packing) -> Layout:
+    """The layout of `type_name`.
+
+    Raises:
+        VariableSizeError: it has none.
+        KeyError: it or a type in it is not among `fields`.
+    """
+    leaves: dict[str, Leaf] = {}
+    end = _Placer(fields, packing).message(type_name, 0, "", leaves, 0)
+    return Layout(end, leaves)
+
+
+class _Placer:
+    """Walks a definition with a running byte position."""
+
+    def __init__(self, fields: Fields, packing: Packing) -> None:
+        self._fields = fields
+        self._packing = packing
+        self._numbers = 0
+
+    def message(self, type_name: str, at: int, prefix: str, leaves: dict[str, Leaf], depth: int) -> int:
+        """Place every field of a message that starts at `at`; the position after it."""
+        if depth > _MAX_DEPTH:
+            raise VariableSizeError(f"{type_name} is nested more than {_MAX_DEPTH} deep")
+        at = self._aligned(at, self._widest(type_name, depth)) if self._packing == "c" else at
+        for name, node in self._fields[type_name][1]:
+            at = self._field(f"{prefix}{name}", node, at, leaves, depth)
+        return self._aligned(at, self._widest(type_name, depth)) if self._packing == "c" else at
+
+    def _field(self, path: str, node: Any, at: int, leaves: dict[str, Leaf], depth: int) -> int:
+        kind, detail = node
+        if kind == Nodetype.BASE:
+            return self._number(path, detail[0], (), at, leaves)
+        if kind == Nodetype.NAME:
+            return self.message(detail, at, f"{path}.", leaves, depth + 1)
+        if kind != Nodetype.ARRAY:
+            raise VariableSizeError(f"{path} is a sequence")
+        (inner, inner_detail), count = detail
+        if inner == Nodetype.BASE:
+            return self._number(path, inner_detail[0], (count,), at, leaves)
+        return self._array(path, inner_detail, count, at, leaves, depth)
+
+    def _array(self, path: str, type_name: str, count: int, at: int, leaves: dict[str, Leaf], depth: int) -> int:
+        parts: list[dict[str, Leaf]] = []
+        for _ in range(count):
+            part: dict[str, Leaf] = {}
+            at = self.message(type_name, at, f"{path}.", part, depth + 1)
+            if not part:
+                raise VariableSizeError(f"{path} is an array of empty messages")
+            parts.append(part)
+        for key in parts[0] if parts else ():
+            leaves[key] = Leaf(parts[0][key].code, np.stack([part[key].offsets for part in parts]))
+        return at
+
+    def _number(self, path: str, base: str, shape: tuple[int, ...], at: int, leaves: dict[str, Leaf]) -> int:
+        if base not in _CODES:
+            raise VariableSizeError(f"{path} is a {base}")
+        width = int(_CODES[base][1:])
+        count = int(np.prod(shape, dtype=np.int64))
+        self._numbers += count
+        if self._numbers > _MAX_NUMBERS:
+            raise VariableSizeError(f"more than {_MAX_NUMBERS} numbers in a message")
+        at = at if self._packing == "ros1" else self._aligned(at, width)
+        leaves[path] = Leaf(_CODES[base], at + width * np.arange(count, dtype=np.int64).reshape(shape))
+        return at + width * count
+
+    def _widest(self, type_name: str, depth: int) -> int:
+        """Alignment of a C structure: that of its widest number."""
+        widths = [1]
+        for _, (kind, detail) in self._fields[type_name][1]:
+            inner, inner_detail = detail[0] if kind == Nodetype.ARRAY else (kind, detail)
+            if inner == Nodetype.NAME and depth <= _MAX_DEPTH:
+                widths.append(self._widest(inner_detail, depth + 1))
+            elif inner == Nodetype.BASE and inner_detail[0] in _CODES:
+                widths.append(int(_CODES[inner_detail[0]][1:]))
+        return max(widths)
+
+    @staticmethod
+    def _aligned(at: int, width: int) -> int:
+        return -(-at // width) * width
