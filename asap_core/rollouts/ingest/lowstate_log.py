@@ -21,6 +21,7 @@ NUM_MOTORS = 35
 MocapMessage = Literal["geometry_msgs/msg/PoseStamped", "mocap4r2_msgs/msg/RigidBodies"]
 
 _HEADER_CDR = np.array([0, 1, 0, 0], np.uint8)
+_SLAB = 4096
 _STATE, _COMMAND = "unitree_hg/msg/LowState", "unitree_hg/msg/LowCmd"
 
 
@@ -146,9 +147,11 @@ def write_g1_log(
         arrival = stamp if mocap_receive_time is None else np.asarray(mocap_receive_time, np.float64)
         pose = np.concatenate([np.asarray(mocap_pos), np.roll(np.asarray(mocap_quat), -1, axis=-1)], axis=-1)
         frame = np.arange(len(stamp)) if mocap_frame is None else np.asarray(mocap_frame)
-        bodies = mocap_message == "mocap4r2_msgs/msg/RigidBodies"
-        messages = _rigid_bodies(mocap_body, stamp, pose, frame) if bodies else _poses(stamp, pose)
-        topics.append(Topic("/rigid_bodies" if bodies else f"/mocap/{mocap_body}/pose", mocap_message, arrival, messages))
+        if mocap_message == "mocap4r2_msgs/msg/RigidBodies":
+            name, messages = "/rigid_bodies", _rigid_bodies(mocap_body, stamp, pose, frame)
+        else:
+            name, messages = f"/mocap/{mocap_body}/pose", _poses(stamp, pose)
+        topics.append(Topic(name, mocap_message, arrival, messages))
     write_topics(path, topics)
 
 
@@ -170,27 +173,26 @@ def write_topics(path: Path | str, topics: list[Topic], *, chunk_size: int = 1 <
             channels.append(writer.register_channel(topic.name, "cdr", schema))
         for which, when, message in _in_order(topics):
             writer.add_message(channels[which], log_time=when, publish_time=when, data=message)
-        writer.finish()
+        writer.finish()  # type: ignore[no-untyped-call]
 
 
-def _in_order(topics: list[Topic]) -> Iterator[tuple[int, int, memoryview]]:
+def _in_order(topics: list[Topic]) -> Iterator[tuple[int, int, bytes]]:
     """(index of the topic, ns, message) by time, stable."""
     stamps = [np.round(topic.time * 1e9).astype(np.int64) for topic in topics]
     owner = np.repeat(np.arange(len(topics)), [len(stamp) for stamp in stamps])
     row = np.concatenate([np.arange(len(stamp)) for stamp in stamps])
     when = np.concatenate(stamps)
-    rows = [memoryview(np.ascontiguousarray(topic.messages)) for topic in topics]
-    flat = [(view.cast("B"), topic.messages.shape[1]) for view, topic in zip(rows, topics, strict=True)]
     for k in np.argsort(when, kind="stable"):
-        view, size = flat[owner[k]]
-        yield int(owner[k]), int(when[k]), view[row[k] * size : (row[k] + 1) * size]
+        yield int(owner[k]), int(when[k]), topics[owner[k]].messages[row[k]].tobytes()
 
 
 def _unitree(type_name: str, values: dict[str, Any], num: int, with_crc: bool) -> NDArray[np.uint8]:
     wire, struct = known_layout(type_name, "cdr"), known_layout(type_name, "c")
     rows = wire.encode({path: np.asarray(value) for path, value in values.items()}, num)
     if with_crc:
-        rows[:, wire.leaves["crc"].offsets : wire.size] = checksums(rows, wire, struct).view(np.uint8).reshape(num, 4)
+        for at in range(0, num, _SLAB):
+            slab = rows[at : at + _SLAB]
+            slab[:, wire.leaves["crc"].offsets : wire.size] = checksums(slab, wire, struct).view(np.uint8).reshape(-1, 4)
     return _encapsulated(rows)
 
 

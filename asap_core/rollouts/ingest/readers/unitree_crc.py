@@ -30,7 +30,7 @@ def checksums(rows: NDArray[np.uint8], wire: Layout, struct: Layout) -> NDArray[
     """
     source = _source(wire, struct)
     padded = np.concatenate([rows[:, : wire.size], np.zeros((len(rows), 1), np.uint8)], axis=1)
-    # zlib's CRC is the reflected form of the same polynomial: bits of the bytes go in, and of the word come out, reversed.
+    # zlib has the reflected form of the same polynomial: the bits of each byte go in, and of the word come out, reversed.
     words = memoryview(np.take(padded, source, axis=1).tobytes().translate(_REVERSED_BYTES))
     size = len(source)
     mirrored = np.array([zlib.crc32(words[k * size : (k + 1) * size]) for k in range(len(rows))], "<u4") ^ 0xFFFFFFFF
