@@ -15,7 +15,9 @@ import struct
 import zipfile
 import zlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -132,6 +134,16 @@ def _check_size(size: int) -> None:
         raise pickle.UnpicklingError(f"{size} bytes, more than {MAX_BYTES}")
 
 
+class Foreign:
+    """Stands for a sparse matrix of scipy or an array of chumpy, as SMPL's files hold them: its fields, no behaviour.
+
+    `kind` is the name of the class that the file asks for, such as `scipy.sparse.csc.csc_matrix`.
+    """
+
+    kind = ""
+    fields: Mapping[str, Any] = MappingProxyType({})
+
+
 class _NdArray:
     """Stands for the class `numpy.ndarray` as an argument."""
 
@@ -153,7 +165,8 @@ class _Dtype:
 
 
 def _make_array(dtype: _Dtype, shape: Any, data: Any, order: str) -> Array:
-    """An array from the bytes, or for objects the list, of its values."""
+    """An array from the bytes (text in pickles of Python 2), or for objects the list, of its values."""
+    data = data.encode("latin-1") if isinstance(data, str) else data
     if not isinstance(dtype, _Dtype) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise pickle.UnpicklingError("an array without type or shape")
     count = math.prod(shape)
@@ -191,6 +204,18 @@ def _encode(text: str, encoding: str) -> bytes:
 def _no_bytes() -> bytes:
     """How protocols before 3 write empty bytes."""
     return b""
+
+
+def _empty_dict(*_: Any) -> dict[Any, Any]:
+    """Stands for a dict with a default: the file's own entries follow."""
+    return {}
+
+
+def _make_foreign(kind: Any, *_: Any) -> Foreign:
+    """How protocols before 2 make an object of a class."""
+    if not (isinstance(kind, type) and issubclass(kind, Foreign)):
+        raise pickle.UnpicklingError("an object of a class that is refused")
+    return kind()
 
 
 def _load_storage(data: bytes) -> Array:
@@ -247,6 +272,7 @@ _STAND_INS: dict[tuple[str, str], Any] = {
     ("_codecs", "encode"): _encode,
     ("__builtin__", "bytes"): _no_bytes,
     ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "defaultdict"): _empty_dict,
     ("joblib.numpy_pickle", "NumpyArrayWrapper"): _ArrayWrapper,
     ("torch.storage", "_load_from_bytes"): _load_storage,
 }
@@ -256,13 +282,28 @@ for _core in ("numpy.core", "numpy._core"):
     _STAND_INS[_core + ".numeric", "_frombuffer"] = _from_buffer
 
 
+for _builtins, _copy_registry in (("builtins", "copyreg"), ("__builtin__", "copy_reg")):
+    _STAND_INS[_builtins, "dict"] = _empty_dict
+    _STAND_INS[_builtins, "object"] = Foreign
+    _STAND_INS[_copy_registry, "_reconstructor"] = _make_foreign
+for _module, _class in (
+    ("scipy.sparse.csc", "csc_matrix"),
+    ("scipy.sparse._csc", "csc_matrix"),
+    ("scipy.sparse.csr", "csr_matrix"),
+    ("scipy.sparse._csr", "csr_matrix"),
+    ("chumpy.ch", "Ch"),
+    ("chumpy.reordering", "Select"),
+):
+    _STAND_INS[_module, _class] = type("Foreign", (Foreign,), {"kind": f"{_module}.{_class}"})
+
+
 class _Unpickler(pickle._Unpickler):
     """Python's own unpickler (its opcodes can be replaced, as joblib does) that finds nothing but the stand-ins."""
 
     dispatch = pickle._Unpickler.dispatch.copy()
 
     def __init__(self, stream: io.BytesIO) -> None:
-        super().__init__(stream)
+        super().__init__(stream, encoding="latin1")  # texts and arrays of Python 2
         self._stream = stream
         self._tensor_bytes = 0
 
@@ -287,9 +328,12 @@ class _Unpickler(pickle._Unpickler):
         elif isinstance(target, _ArrayWrapper):
             target.fields = dict(state)
             stack[-1] = target.read(self._stream)
+        elif isinstance(target, Foreign):
+            target.fields = dict(state)
         elif isinstance(target, np.ndarray) and target.size == 0 and target.flags.owndata:
             _, shape, dtype, fortran, data = state
             _make_array(dtype, shape, data, "C")
+            data = data.encode("latin-1") if isinstance(data, str) else data
             target.__setstate__((1, tuple(shape), dtype.dtype, bool(fortran), data))  # type: ignore[arg-type]
         else:
             raise pickle.UnpicklingError(f"a state for {type(target).__name__} is refused")
