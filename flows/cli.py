@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap_core.errors import AsapError, StageError
-from flows.commands import ingest, motions
+from flows.commands import ingest, motions, profile
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +26,7 @@ app = typer.Typer(
 models_app = typer.Typer(help="The model registry.", invoke_without_command=True, no_args_is_help=False)
 app.add_typer(models_app, name="models")
 motions.add_to(app)
+profile.add_to(app)
 ingest.add_to(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
