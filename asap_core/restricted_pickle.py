@@ -27,6 +27,7 @@ from asap_core.rotations import Array
 
 MAX_BYTES = 1 << 30
 """Of a file once unpacked, and of all its arrays together."""
+_PEEK_BYTES = 1 << 26
 _DTYPE = re.compile(r"[|<>=]?(?:[biufcSU]\d{1,6}|[?O]8?)")
 _FOREIGN_ENUM = re.compile(r"protomotions\.[\w.]+")
 _OBJECT_NPY = re.compile(rb"\x93NUMPY.{4,60}'descr': '\|O'", re.DOTALL)
@@ -78,6 +79,32 @@ def load_torch(path: Path | str) -> Any:
             return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # as above
         raise InputFileError(path, f"not a readable torch file: {_first_lines(error)}") from None
+
+
+def peek(path: Path | str) -> bytes:
+    """The first 64 MiB of a pickle once unpacked, of a torch file its pickle: enough to look for the names of fields.
+
+    Nothing is loaded. Empty where the file is none of these or cannot be read.
+    """
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(_PEEK_BYTES)
+        if head[:1] == b"\x78":
+            return zlib.decompressobj().decompress(head, _PEEK_BYTES)
+        if head[:4] == b"PK\x03\x04":
+            return _peek_torch(path)
+        return head if head[:1] in (b"\x80", b"(", b"}", b"c") or head[:6] == b"\x93NUMPY" else b""
+    except (OSError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, EOFError):
+        return b""
+
+
+def _peek_torch(path: Path | str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name == "data.pkl" or name.endswith("/data.pkl")]
+        if not names:
+            return b""
+        with archive.open(names[0]) as stream:
+            return stream.read(_PEEK_BYTES)
 
 
 class EnumValue:

@@ -1,1 +1,1 @@
-"""One reader or writer module per motion file format."""
+"""Motion files of other tools: one module per format, and one table of them in `table`."""

@@ -13,6 +13,10 @@ from asap_core.rotations import Array
 
 QuatOrder = Literal["wxyz", "xyzw"]
 UpAxis = Literal["x", "y", "z"]
+BodyModel = Literal["smpl", "smplh", "smplx"]
+RootPoint = Literal["pelvis", "model_origin", "hip_centre"]
+"""What a person's root translation moves: the pelvis joint; SMPL's `trans`, from which the pelvis lies a constant rest
+position away; or the point midway between the hip joints."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class RobotClip:
     """(T, B, 3) world."""
     action: Array | None = None
     """(T, J) raw policy output, where the file is a recorded run."""
+    contact_mask: Array | None = None
+    """(T, 2) 1 where the left and the right foot stand."""
+    joint_axes: Array | None = None
+    """(J, 3) each joint's unit axis where the file shows it, zeros for joints that never move."""
     declared: Declared = field(default_factory=Declared)
     notes: tuple[str, ...] = ()
     """What the reader left out or found odd, for the user."""
@@ -92,6 +100,9 @@ class HumanClip:
     """(24, 3) rest offsets, where the file has bones of its own (BVH)."""
     frame_index: Array | None = None
     """(T,) number of each frame in its video, where frames may be missing."""
+    root_point: RootPoint = "pelvis"
+    body_model: BodyModel | None = None
+    """The model that `betas` belong to."""
     declared: Declared = field(default_factory=Declared)
     notes: tuple[str, ...] = ()
 

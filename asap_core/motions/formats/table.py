@@ -1,0 +1,55 @@
+"""The table of all motion formats, and what is asked of it.
+
+To add a format: a module with a `FORMAT` and its line in `_MODULES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from asap_core.errors import InputFileError, unknown_name
+from asap_core.motions.formats import asap_pkl
+from asap_core.motions.formats.clip import Clip
+from asap_core.motions.formats.format import Candidate, Format
+
+_MODULES = (asap_pkl,)
+FORMATS: dict[str, Format] = {module.FORMAT.id: module.FORMAT for module in _MODULES}
+
+
+def get_format(name: str) -> Format:
+    """The format called `name`.
+
+    Raises:
+        UnknownNameError: there is none; the text lists the valid ones.
+    """
+    if name not in FORMATS:
+        raise unknown_name("motion format", name, FORMATS)
+    return FORMATS[name]
+
+
+def sniff(path: Path | str) -> list[Candidate]:
+    """The formats that a file or folder may have, the surest first; formats as sure keep their order in the table.
+
+    Raises:
+        InputFileError: it does not exist.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputFileError(path, "missing")
+    matches = [(form, form.sniff(path)) for form in FORMATS.values()]
+    found = [Candidate(form, match.confidence, match.reason) for form, match in matches if match is not None]
+    return sorted(found, key=lambda candidate: -candidate.confidence)
+
+
+def read_any(path: Path | str) -> Sequence[Clip]:
+    """The clips of a file of any format, read as the surest one.
+
+    Raises:
+        InputFileError: it does not exist, has no known format, or is damaged.
+    """
+    path = Path(path)
+    candidates = sniff(path)
+    if not candidates:
+        raise InputFileError(path, f"found no known motion format, expected one of {', '.join(FORMATS)}")
+    return candidates[0].format.read(path)
