@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["joint_state", "joint_command", "imu", "pose", "odometry", "markers", "event"]
+Kind = Literal["joint_state", "joint_command", "imu", "pose", "odometry", "markers", "event", "signal"]
 
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "joint_state": ("joint_pos", "joint_vel", "joint_acc", "joint_torque", "temperature", "voltage", "motor_error"),
@@ -24,9 +24,10 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "odometry": ("pos", "quat", "lin_vel", "ang_vel"),
     "markers": ("marker_pos",),
     "event": ("text",),
+    "signal": ("signal",),
 }
 """Names that a stream of a kind may use; joint fields are (N, J), temperature (N, J) or (N, J, 2), quat (N, 4),
-marker_pos (N, M, 3) with NaN where occluded. Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
+marker_pos (N, M, 3) with NaN where occluded, signal (N, …) timed numbers of no known meaning. Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
 
 SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame")
 """(N,) extras that any stream may carry."""
