@@ -27,7 +27,8 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "signal": ("signal",),
 }
 """Names that a stream of a kind may use; joint fields are (N, J), temperature (N, J) or (N, J, 2), quat (N, 4),
-marker_pos (N, M, 3) with NaN where occluded, signal (N, …) timed numbers of no known meaning. Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
+marker_pos (N, M, 3) with NaN where occluded, signal (N, …) timed numbers of no known meaning.
+Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
 
 SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame")
 """(N,) extras that any stream may carry."""
