@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ Source = Literal["sequence", "counted", "stamps"]
 GAP_PERIODS = 2.5
 """A longer time between two samples, in median periods, is a gap."""
 _COUNTED_JITTER = 0.3
-"""Stamps of a stream without sequence numbers are put on a line where 95 % of the intervals are within this share of
-the median interval."""
+_COUNTED_SHARE = 0.8
+"""Stamps of a stream without sequence numbers are put on a line where 80 % of the intervals are one period, and 95 % of
+those within 30 % of it."""
 _WRAP_BITS = (8, 16, 32)
 _NEAR = 100
 """Samples within which a packet may come late, or a counter wrap."""
@@ -42,7 +43,7 @@ class Packets:
     repeats: int
     """Samples whose whole payload equals the one before."""
     dropped: int
-    """Missing sequence numbers, or periods missing between stamps."""
+    """Missing sequence numbers, or periods missing between regular stamps."""
     resets: int
     """How often the counter started anew."""
     wraps: int
@@ -100,7 +101,7 @@ def clocked(stream: Stream) -> Clocked:
 
 def take(stream: Stream, rows: Rows | NDArray[np.bool_]) -> Stream:
     """The samples `rows` of a stream, in that order."""
-    parts = {name: None if (a := getattr(stream, name)) is None else a[rows] for name in _PER_SAMPLE}
+    parts: dict[str, Any] = {name: None if (a := getattr(stream, name)) is None else a[rows] for name in _PER_SAMPLE}
     return replace(stream, values={name: value[rows] for name, value in stream.values.items()}, **parts)
 
 
@@ -212,9 +213,10 @@ def _by_stamps(stream: Stream, stamps: Float64, repeats: int, run: float) -> Clo
     period = float(np.median(steps))
     missing = np.maximum(np.round(steps / period) - 1, 0)
     single = steps[missing == 0]
+    regular = len(single) > _COUNTED_SHARE * len(steps)
     source: Source = "stamps"
     jitter = 0.0
-    if len(single) and np.percentile(np.abs(single - period), 95) < _COUNTED_JITTER * period:
+    if regular and np.percentile(np.abs(single - period), 95) < _COUNTED_JITTER * period:
         count = np.append(0.0, np.cumsum(missing + 1))
         slope, offset = np.polyfit(count, time, 1)
         line = offset + slope * count
@@ -225,7 +227,7 @@ def _by_stamps(stream: Stream, stamps: Float64, repeats: int, run: float) -> Clo
         out_of_order=int(late.sum()),
         duplicates=int((~first).sum()),
         repeats=repeats,
-        dropped=int(missing.sum()),
+        dropped=int(missing.sum()) if regular else 0,
         jitter_p95_s=jitter,
     )
     return Clocked(take(stream, kept), time, packets)
