@@ -68,5 +68,5 @@ ui: install
 	$(BIN)/asap ui --prefect-port $(PREFECT_PORT) --mlflow-port $(MLFLOW_PORT)
 
 clean:
-	rm -rf .asap data/reconstructed data/screened data/retargeted data/rollouts models evaluation registry build *.egg-info
+	rm -rf .asap data/reconstructed data/screened data/retargeted data/rollouts/kind=twin models evaluation registry build *.egg-info
 	find asap_core flows infra tasks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,7 @@ from asap_core.evaluation.settings import EvaluateSettings
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.mjcf import link_masses, scaled_gains
-from asap_core.rollouts.settings import CollectSettings
+from asap_core.rollouts.settings import CollectSettings, RolloutsSettings
 from asap_core.screening.settings import ScreenSettings
 from asap_core.settings import Settings
 from asap_core.simulators.settings import SimulationSettings
@@ -91,6 +91,7 @@ class Params(Settings):
     ppo: PpoSettings
     pretrain: PretrainSettings
     collect: CollectSettings
+    rollouts: RolloutsSettings = RolloutsSettings()
     align: AlignSettings
     finetune: FinetuneSettings
     evaluate: EvaluateSettings

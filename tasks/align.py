@@ -14,7 +14,7 @@ from asap_core.config import Params
 from asap_core.errors import StageError
 from asap_core.files import atomic_dir, content_key, sha256_tree, write_json, write_tensors
 from asap_core.robots import get_profile
-from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, load_split, split_folder
+from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, kind_folder, load_split, split_folder
 from tasks.item_store import code_version
 
 CODE = (
@@ -27,7 +27,7 @@ CODE = (
     "tasks/align.py",
 )
 """What the stage runs; its results are kept under a digest of it."""
-_SECTIONS = {"seed", "robot", "simulation", "align"}
+_SECTIONS = {"seed", "robot", "simulation", "rollouts", "align"}
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
@@ -39,9 +39,10 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     """
     torch.set_num_threads(params.simulation.threads)
     profile = get_profile(params.robot)
-    folder = root / "data" / "rollouts"
+    kind = params.rollouts.kind
+    folder = kind_folder(root, kind)
     dt = params.simulation.physics.control_dt
-    rollouts: dict[Split, Rollout] = {split: load_split(folder, split, profile, dt) for split in SPLITS}
+    rollouts: dict[Split, Rollout] = {split: load_split(folder, split, profile, dt, kind) for split in SPLITS}
     check_disjoint(rollouts, folder)
     key = content_key(
         [sha256_tree(split_folder(folder, split)) for split in SPLITS],

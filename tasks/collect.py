@@ -14,7 +14,7 @@ from asap_core.errors import StageError
 from asap_core.files import atomic_dir, sha256_file, write_json
 from asap_core.progress import track
 from asap_core.robots import get_profile
-from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, concatenate, split_folder
+from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, concatenate, kind_folder, split_folder
 from asap_core.rollouts.recorder import PolicyIdentity, to_rollout
 from asap_core.simulators.factory import make_simulator
 from asap_core.training.policy import OnnxPolicy
@@ -25,14 +25,14 @@ _SEEDS_PER_SPLIT = 100
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
-    """Roll the snapshots of models/pretrained out on the twin; writes data/rollouts.
+    """Roll the snapshots of models/pretrained out on the twin; writes data/rollouts/kind=twin.
 
     Raises:
         StageError: fewer snapshots than the splits ask for, or a split in which every run failed at once.
     """
     reference = training_reference(params, root)
     snapshots = assign_snapshots(params, root / "models" / "pretrained" / "snapshots")
-    folder = root / "data" / "rollouts"
+    folder = kind_folder(root, "twin")
     joined: dict[Split, Rollout] = {}
     files = []
     with atomic_dir(folder) as out, track("collect", sum(map(len, snapshots.values()))) as tracker:

@@ -24,7 +24,7 @@ from asap_core.metrics import METRIC_NAMES
 from asap_core.progress import track
 from asap_core.reporting.report import ReportContent, write_report
 from asap_core.robots import get_profile
-from asap_core.rollouts import load_split
+from asap_core.rollouts import kind_folder, load_split
 from asap_core.simulators.factory import make_simulator
 from asap_core.training.policy import OnnxPolicy
 from tasks._training import training_reference
@@ -75,7 +75,13 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
 
 def _open_loop(params: Params, root: Path) -> OpenLoopResult:
     profile = get_profile(params.robot)
-    rollout = load_split(root / "data" / "rollouts", "heldout", profile, params.simulation.physics.control_dt)
+    rollout = load_split(
+        kind_folder(root, params.rollouts.kind),
+        "heldout",
+        profile,
+        params.simulation.physics.control_dt,
+        params.rollouts.kind,
+    )
     simulator = make_simulator(profile, params.simulation, _REPLAY_ENVS)
     delta = load_delta(root / "models" / "delta" / "delta.onnx", profile, simulator.control_dt)
     return open_loop(rollout, profile, simulator, {"zero": NoCorrection(), "delta": delta})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ _KEY = b"asap"
 _AXES = {"root_pos": "xyz", "root_quat": "wxyz", "root_lin_vel": "xyz", "root_ang_vel": "xyz"}
 _JOINT_FIELDS = ("joint_pos", "joint_vel", "action", "joint_target", "joint_torque")
 _LABELS = ("motion", "policy", "policy_sha256")
+_MASK = "mask."
 _MAX_SPEED = 200.0
 
 
@@ -60,6 +62,8 @@ class Rollout:
     """(T,) name of the policy file."""
     policy_sha256: NDArray[np.str_]
     """(T,) its digest."""
+    masks: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Name → (T,): what speaks against a row of a real log, such as `torque_saturated`; `valid` already heeds it."""
 
     @property
     def num_rows(self) -> int:
@@ -109,6 +113,7 @@ class Rollout:
     def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {name: getattr(self, name) for name in ("episode", "frame", "start_phase", "valid")}
         columns |= {name: [str(v) for v in getattr(self, name)] for name in _LABELS}
+        columns |= {f"{_MASK}{name}": values for name, values in self.masks.items()}
         for name, axes in _AXES.items():
             values = getattr(self.state, name)
             columns |= {f"{name}.{axis}": values[:, i] for i, axis in enumerate(axes)}
@@ -167,6 +172,10 @@ def concatenate(rollouts: list[Rollout]) -> Rollout:
     )
     names = ("action", "joint_target", "joint_torque", "valid", "frame", "start_phase", *_LABELS)
     joined = {name: np.concatenate([getattr(r, name) for r in rollouts]) for name in names}
+    masks = {
+        name: np.concatenate([r.masks.get(name, np.zeros(r.num_rows, bool)) for r in rollouts])
+        for name in sorted({name for r in rollouts for name in r.masks})
+    }
     return Rollout(
         robot=first.robot,
         joint_names=first.joint_names,
@@ -174,6 +183,7 @@ def concatenate(rollouts: list[Rollout]) -> Rollout:
         source=first.source,
         state=state,
         episode=np.concatenate(episodes),
+        masks=masks,
         **joined,
     )
 
@@ -226,6 +236,7 @@ def _assemble(path: Path, header: dict[str, Any], columns: dict[str, NDArray[Any
         episode=column("episode").astype(np.int64),
         frame=column("frame").astype(np.int64),
         start_phase=column("start_phase").astype(np.float64),
+        masks={name[len(_MASK) :]: column(name).astype(bool) for name in columns if name.startswith(_MASK)},
         **{name: column(name).astype(str) for name in _LABELS},
     )
 

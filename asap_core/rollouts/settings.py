@@ -11,6 +11,14 @@ from asap_core.settings import Settings
 
 Split = Literal["fit", "validation", "heldout"]
 SPLITS: tuple[Split, ...] = ("fit", "validation", "heldout")
+Kind = Literal["twin", "robot"]
+"""What acted: a simulator that stands for a robot, or a robot."""
+
+
+class RolloutsSettings(Settings):
+    """Section `rollouts` of `params.yaml`: which data the alignment is fitted on and judged by."""
+
+    kind: Kind = "twin"
 
 
 class TwinSettings(Settings):

@@ -35,7 +35,7 @@ def load_changed(tmp_path: Path, key: str, value: Any) -> None:
         ("motions.source", "", "motions.source: expected a folder"),
         ("screen", None, "screen: found None, expected a mapping of keys"),
         ("seed", True, "seed: expected no truth value"),
-        ("robot", "g1_29dof", "Did you mean 'g1_23dof'?"),
+        ("robot", "g1_23dfo", "Did you mean 'g1_23dof'?"),
         ("pretrain.physics_dt", 0.003, "pretrain: physics_dt 0.003 s does not divide control_dt 0.02 s"),
         ("finetune.physics_dt", 0.03, "finetune: physics_dt"),
         ("pretrain.snapshots", [1.0], "pretrain keeps 1 snapshots, collect asks for 6"),
