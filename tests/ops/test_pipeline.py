@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,16 @@ def test_params_of_a_stage_exist(stage: str) -> None:
             value = value[part]
 
 
+def filled(text: str) -> str:
+    """With the values of params.yaml in place of `${section.key}`."""
+    values: Any = yaml.safe_load((ROOT / "params.yaml").read_text())
+    return re.sub(r"\$\{(\w+)\.(\w+)\}", lambda match: str(values[match[1]][match[2]]), text)
+
+
 def test_every_output_is_made_once_and_every_dependency_has_a_maker() -> None:
     made: list[str] = []
     for name, stage in DEFINITION["stages"].items():
-        for dep in stage["deps"]:
+        for dep in (filled(dep) for dep in stage["deps"]):
             if dep.startswith(("data/", "models/", "evaluation/")):
                 assert any(dep == out or dep.startswith(f"{out}/") for out in made), (
                     f"{name} reads {dep} before it is made"
