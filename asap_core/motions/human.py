@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asap_core.errors import InputFileError
-from asap_core.motions.skeleton import JOINT_NAMES, NUM_JOINTS, PARENTS
+from asap_core.motions.skeleton import JOINT_NAMES, NUM_JOINTS, place_joints, world_rotations
 from asap_core.motions.tables import (
     Source,
     check_array,
@@ -20,7 +20,7 @@ from asap_core.motions.tables import (
     take_source,
     write_table,
 )
-from asap_core.rotations import Array, quat_to_matrix, rotvec_to_quat
+from asap_core.rotations import Array, quat_to_rotvec, rotvec_to_quat, slerp
 
 FORMAT = "asap-human-motion"
 VERSION = 1
@@ -69,21 +69,28 @@ class HumanMotion:
 
     def global_rotations(self) -> Array:
         """Rotation (T, 24, 3, 3) of each joint's frame in the world."""
-        local = quat_to_matrix(rotvec_to_quat(self.joint_rotations))
-        world = local.copy()
-        for joint in range(1, NUM_JOINTS):
-            world[:, joint] = world[:, PARENTS[joint]] @ local[:, joint]
-        return world
+        return world_rotations(self.joint_rotations)
 
     def joint_positions(self, rotations: Array | None = None) -> Array:
         """Joint positions (T, 24, 3) in the world, m. `rotations` may hold `global_rotations()` if they are at hand."""
         world = self.global_rotations() if rotations is None else rotations
-        positions = np.empty((self.num_frames, NUM_JOINTS, 3))
-        positions[:, 0] = self.root_translation
-        for joint in range(1, NUM_JOINTS):
-            parent = PARENTS[joint]
-            positions[:, joint] = positions[:, parent] + world[:, parent] @ self.skeleton[joint]
-        return positions
+        return place_joints(world, self.root_translation, self.skeleton)
+
+    def resample(self, fps: float) -> HumanMotion:
+        """A copy at `fps`: the same motion sampled at other times, rotations by slerp, positions linearly.
+
+        Its first frame is the same; its duration is the old one, less what does not make a whole new frame.
+
+        Raises:
+            InputFileError: `fps` is not from 1 to 1000, or leaves fewer than two frames.
+        """
+        check_fps(self.source.path, "fps", fps)
+        if fps == self.fps:
+            return self
+        times = np.arange(self.num_frames) / self.fps
+        at = np.arange(int(times[-1] * fps + 1e-6) + 1) / fps
+        rotations, root = resample_pose(self.joint_rotations, self.root_translation, times, at)
+        return replace(self, fps=float(fps), joint_rotations=rotations, root_translation=root)
 
     def with_screening(self, verdict: dict[str, Any]) -> HumanMotion:
         """A copy that carries the screen's verdict."""
@@ -125,3 +132,14 @@ class HumanMotion:
             return cls(name, fps, rotations, root, skeleton, source, header.get("screening"))
         except InputFileError as error:
             raise InputFileError(path, error.reason) from None
+
+
+def resample_pose(rotations: Array, root: Array, times: Array, at: Array) -> tuple[Array, Array]:
+    """Rotation vectors (M, 24, 3) and pelvis positions (M, 3) at times `at` (M,) of those at `times` (T,), s.
+
+    Rotations go the short way round at constant speed; times beyond the ends are clamped.
+    """
+    quats = rotvec_to_quat(rotations)
+    turned = [quat_to_rotvec(slerp(quats[:, joint], times, at)) for joint in range(NUM_JOINTS)]
+    moved = [np.interp(at, times, root[:, axis]) for axis in range(3)]
+    return np.stack(turned, axis=1), np.stack(moved, axis=1)

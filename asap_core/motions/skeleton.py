@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asap_core.rotations import Array
+from asap_core.rotations import Array, quat_to_matrix, rotvec_to_quat
 
 JOINT_NAMES: tuple[str, ...] = (
     "Pelvis", "L_Hip", "R_Hip", "Torso", "L_Knee", "R_Knee", "Spine", "L_Ankle", "R_Ankle", "Chest", "L_Toe", "R_Toe",
@@ -26,6 +26,13 @@ STATURE = 1.62
 
 ANKLE_HEIGHT = 0.039 * STATURE
 """Ankle joint above the sole, m."""
+
+PELVIS_REST: dict[str, tuple[float, float, float]] = {
+    "smpl": (-0.002, -0.223, 0.028),
+    "smplh": (-0.002, -0.223, 0.028),
+    "smplx": (0.003, -0.351, 0.012),
+}
+"""Pelvis of each neutral mean shape from its model's origin, rest frame, m. SMPL's `trans` moves that origin."""
 
 # Fractions of stature after Drillis and Contini (Winter, Biomechanics and Motor Control of Human Movement, fig. 4.1);
 # the trunk's 0.288 from hip to shoulder is split over the spine joints. Left side; the right one is mirrored in x.
@@ -57,6 +64,25 @@ def body_offsets(stature: float = STATURE) -> Array:
         if name.startswith("L_"):
             offsets[INDEX["R_" + name[2:]]] = np.array(value) * (-1.0, 1.0, 1.0)
     return offsets * stature
+
+
+def world_rotations(joint_rotations: Array) -> Array:
+    """Rotation (T, 24, 3, 3) of each joint's frame in the world from rotation vectors (T, 24, 3) against the parent."""
+    local = quat_to_matrix(rotvec_to_quat(joint_rotations))
+    world = local.copy()
+    for joint in range(1, NUM_JOINTS):
+        world[:, joint] = world[:, PARENTS[joint]] @ local[:, joint]
+    return world
+
+
+def place_joints(world: Array, root: Array, offsets: Array) -> Array:
+    """Joint positions (T, 24, 3) of world rotations (T, 24, 3, 3), pelvis positions (T, 3) and a skeleton (24, 3)."""
+    positions = np.empty((len(root), NUM_JOINTS, 3))
+    positions[:, 0] = root
+    for joint in range(1, NUM_JOINTS):
+        parent = PARENTS[joint]
+        positions[:, joint] = positions[:, parent] + world[:, parent] @ offsets[joint]
+    return positions
 
 
 def leg_length(offsets: Array) -> float:

@@ -79,6 +79,20 @@ def read_table(path: Path | str, format_name: str, version: int) -> tuple[dict[s
         raise InputFileError(path, f"a column holds no numbers: {error}") from None
 
 
+def table_format(path: Path | str) -> str | None:
+    """What the header of a Parquet file says it is, from its metadata alone; None for any other file."""
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as stream:
+            if stream.read(4) != b"PAR1":
+                return None
+        metadata = pq.read_metadata(path).metadata or {}
+        return str(dict(json.loads(metadata[_HEADER_KEY]))["format"])
+    except Exception:  # a damaged footer can raise nearly anything
+        return None
+
+
 def take_columns(path: Path | str, columns: Mapping[str, Array], names: list[str]) -> Array:
     """The named columns side by side, (T, len(names)).
 

@@ -63,6 +63,8 @@ class RobotClip:
     body_names: tuple[str, ...] | None = None
     body_pos: Array | None = None
     """(T, B, 3) world."""
+    local_body_pos: Array | None = None
+    """(T, B, 3) seen from the root link, where the file stores bodies so; body_pos is None then."""
     body_quat: Array | None = None
     """(T, B, 4) world."""
     body_lin_vel: Array | None = None

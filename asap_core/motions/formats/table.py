@@ -1,6 +1,6 @@
 """The table of all motion formats, and what is asked of it.
 
-To add a format: a module with a `FORMAT` and its line in `_MODULES`.
+To add a format: a module with a `FORMAT` and its name in `_ROBOT` or `_HUMAN`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asap_core.errors import InputFileError, unknown_name
-from asap_core.motions.formats import asap_pkl
+from asap_core.motions.formats import (
+    amass_smplh,
+    amass_smplx,
+    asap_pkl,
+    asap_smpl,
+    bvh,
+    gvhmr,
+    human_parquet,
+    tram,
+    wham,
+)
 from asap_core.motions.formats.clip import Clip
 from asap_core.motions.formats.format import Candidate, Format
 
-_MODULES = (asap_pkl,)
+_ROBOT = (asap_pkl,)
+_HUMAN = (amass_smplh, amass_smplx, asap_smpl, gvhmr, wham, tram, bvh, human_parquet)
+_MODULES = (*_ROBOT, *_HUMAN)
 FORMATS: dict[str, Format] = {module.FORMAT.id: module.FORMAT for module in _MODULES}
 
 
