@@ -96,7 +96,7 @@ def test_every_output_is_made_once_and_every_dependency_has_a_maker() -> None:
     made: list[str] = []
     for name, stage in DEFINITION["stages"].items():
         for dep in (filled(dep) for dep in stage["deps"]):
-            if dep.startswith(("data/", "models/", "evaluation/")):
+            if dep.startswith(("data/", "models/", "evaluation/")) and dep != filled("${motions.source}"):
                 assert any(dep == out or dep.startswith(f"{out}/") for out in made), (
                     f"{name} reads {dep} before it is made"
                 )
