@@ -46,6 +46,21 @@ _ALL: tuple[Reader, ...] = (
     _reader("mcap", "MCAP (ROS 2, ROS 1, protobuf, JSON)", (".mcap",), "mcap"),
     _reader("db3", "ROS 2 bag file (SQLite)", (".db3",), "db3"),
     _reader("ros1_bag", "ROS 1 bag", (".bag",), "ros1_bag"),
+    _reader("sage", "SAGE folder (control.csv, state_motor.csv)", ("",), "sage"),
+    _reader("lerobot", "LeRobot data set v2.1 or v3.0", ("",), "lerobot"),
+    _reader("asap_npz", "ASAP real log motion_<n>.npz", (".npz",), "asap_npz"),
+    _reader("asap_pkl", "ASAP or PBHC pkl with action", (".pkl",), "asap_pkl"),
+    _reader("pace", "PACE recording", (".pt",), "pace"),
+    _reader("bam", "BAM motor record", (".json",), "bam"),
+    _reader("matlab", "MATLAB v7.3 or v5", (".mat",), "matlab"),
+    _reader("hdf5", "HDF5", (".h5", ".hdf5"), "hdf5"),
+    _reader("c3d", "C3D motion capture", (".c3d",), "c3d"),
+    _reader("motive_csv", "OptiTrack Motive CSV 1.2x", (".csv",), "motive"),
+    _reader("optitrack_v1", "OptiTrack CSV 1.1", (".csv",), "motive_v1"),
+    _reader("vicon_csv", "Vicon CSV", (".csv",), "vicon"),
+    _reader("trc", "TRC motion capture", (".trc",), "trc"),
+    _reader("qualisys_tsv", "Qualisys TSV (3D, 6D)", (".tsv",), "qualisys"),
+    _reader("csv", "CSV with joint columns", (".csv",), "table_csv"),
 )
 
 READERS: Mapping[str, Reader] = {reader.id: reader for reader in _ALL}

@@ -40,14 +40,25 @@ _NAMES: Mapping[tuple[Kind, str], str] = {
 """Names in falling order of preference: the first that a file has is the field, another for it stays unread."""
 
 SYNONYMS: Mapping[str, tuple[Kind, str, int]] = {
-    name: (kind, field, rank)
-    for (kind, field), names in _NAMES.items()
-    for rank, name in enumerate(names.split())
+    name: (kind, field, rank) for (kind, field), names in _NAMES.items() for rank, name in enumerate(names.split())
 }
 """Name in lower case to kind, field and its place in the order of preference."""
 
-TIME_NAMES = ("time", "timestamp", "timestamps", "t", "stamp", "unix_time", "sim_time", "time_s", "elapsed", "elapsed_time")
-_TIME_UNIT = re.compile(r"^(?P<name>.+?)[ _]*[\[(]?(?P<unit>(?<![a-z])(?:s|sec|secs|seconds|ms|us|ns|msec|usec|nsec))[\])]?$")
+TIME_NAMES = (
+    "time",
+    "timestamp",
+    "timestamps",
+    "t",
+    "stamp",
+    "unix_time",
+    "sim_time",
+    "time_s",
+    "elapsed",
+    "elapsed_time",
+)
+_TIME_UNIT = re.compile(
+    r"^(?P<name>.+?)[ _]*[\[(]?(?P<unit>(?<![a-z])(?:s|sec|secs|seconds|ms|us|ns|msec|usec|nsec))[\])]?$"
+)
 _SECONDS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3} | {
     "us": 1e-6,
     "usec": 1e-6,
@@ -141,16 +152,14 @@ def _split(name: str) -> tuple[str, str] | None:
             joined = low[len(stem)] not in "_.[( "
             if rest.isdigit() or (not joined and (rest.lower() in (*_AXES, "w", "roll", "pitch", "yaw"))):
                 return stem, rest.lower()
-            if not joined and _JOINT_WORD.search(rest) and _JOINT_WORD.search(rest[: rest.find(".") % (len(rest) + 1)]):
+            if not joined and _JOINT_WORD.search(rest):
                 return stem, rest
         if low.endswith(("." + stem, "_" + stem)) and _JOINT_WORD.search(plain[: -len(stem) - 1]):
             return stem, plain[: -len(stem) - 1]
     return None
 
 
-def _meaning(
-    stem: str, parts: list[str], taken: Mapping[tuple[Kind, str], ColumnGroup]
-) -> tuple[Kind, str | None]:
+def _meaning(stem: str, parts: list[str], taken: Mapping[tuple[Kind, str], ColumnGroup]) -> tuple[Kind, str | None]:
     """Kind and field of a group; `position` and `velocity` beside named joint columns are the base's, if they fit."""
     kind, field, _ = SYNONYMS[stem]
     axes = set(parts) == set(_AXES)
@@ -177,7 +186,12 @@ def _group(kind: Kind, field: str, stem: str, columns: Mapping[str, str]) -> Col
 def _vector(kind: Kind, field: str, stem: str, columns: Mapping[str, str]) -> ColumnGroup | None:
     letters = {"quat": _QUAT_AXES, "rpy": ("roll", "pitch", "yaw")}.get(field, "xyz")
     size = _VECTOR_SIZE[field]
-    for order in (tuple(letters), tuple("xyz")[:size], tuple(map(str, range(size))), tuple(map(str, range(1, size + 1)))):
+    for order in (
+        tuple(letters),
+        tuple("xyz")[:size],
+        tuple(map(str, range(size))),
+        tuple(map(str, range(1, size + 1))),
+    ):
         if len(order) == size and set(columns) == set(order):
             declared = "wxyz" if field == "quat" and order == tuple(_QUAT_AXES) else None
             return ColumnGroup(kind, field, stem, tuple(columns[part] for part in order), quat_order=declared)

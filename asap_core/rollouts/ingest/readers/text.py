@@ -70,6 +70,7 @@ class Lines:
         self.path = path
         self.number = 0
         self.open_end = False
+        self._done = False
         self._waiting: list[str] = []
         try:
             with open(path, "rb") as stream:
@@ -78,7 +79,9 @@ class Lines:
             if not head:
                 raise InputFileError(path, "empty")
             if encoding is None:
-                raise InputFileError(path, "binary content (a zero byte), expected text as UTF-8 or UTF-16 with its mark")
+                raise InputFileError(
+                    path, "binary content (a zero byte), expected text as UTF-8 or UTF-16 with its mark"
+                )
             self._stream = open(path, encoding=encoding, errors="replace")  # noqa: SIM115
         except OSError as error:
             found = "missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
@@ -97,12 +100,15 @@ class Lines:
         return line.rstrip("\n")
 
     def _read(self) -> str:
+        if self._done:
+            raise StopIteration
         try:
             line = self._stream.readline(_MAX_LINE)
         except (OSError, UnicodeError) as error:
             raise InputFileError(self.path, f"line {self.number + 1}: cannot be read: {error}") from None
         if not line:
             self._stream.close()
+            self._done = True
             raise StopIteration
         if len(line) >= _MAX_LINE:
             raise InputFileError(self.path, f"line {self.number + 1}: longer than {_MAX_LINE} characters; no table")
