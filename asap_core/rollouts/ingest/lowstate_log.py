@@ -192,7 +192,7 @@ def _unitree(type_name: str, values: dict[str, Any], num: int, with_crc: bool) -
     if with_crc:
         for at in range(0, num, _SLAB):
             slab = rows[at : at + _SLAB]
-            slab[:, wire.leaves["crc"].offsets : wire.size] = checksums(slab, wire, struct).view(np.uint8).reshape(-1, 4)
+            slab[:, wire.size - 4 :] = checksums(slab, wire, struct).view(np.uint8).reshape(-1, 4)
     return _encapsulated(rows)
 
 

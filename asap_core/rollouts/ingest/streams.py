@@ -18,7 +18,7 @@ Kind = Literal["joint_state", "joint_command", "imu", "pose", "odometry", "marke
 
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
     "joint_state": ("joint_pos", "joint_vel", "joint_acc", "joint_torque", "temperature", "voltage", "motor_error"),
-    "joint_command": ("joint_target", "joint_vel_target", "joint_torque_target", "kp", "kd", "action"),
+    "joint_command": ("joint_target", "joint_vel_target", "joint_torque_target", "kp", "kd", "action", "motor_mode"),
     "imu": ("quat", "ang_vel", "lin_acc", "rpy", "temperature"),
     "pose": ("pos", "quat"),
     "odometry": ("pos", "quat", "lin_vel", "ang_vel"),
@@ -30,8 +30,11 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
 marker_pos (N, M, 3) with NaN where occluded, signal (N, …) timed numbers of no known meaning.
 Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
 
-SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame")
-"""(N,) extras that any stream may carry."""
+SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame") + (
+    "remote_buttons",
+    "emergency_stop",
+)
+"""(N,) extras that any stream may carry; crc_ok only where the sender computes checksums."""
 
 
 @dataclass(frozen=True)

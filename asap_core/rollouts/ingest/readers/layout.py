@@ -32,6 +32,14 @@ class Leaf:
     offsets: NDArray[np.int64]
     """Byte offset of every element, in the element's own shape: () for a number, (35,) for `motor_state.q`."""
 
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """Bytes between neighbours along each axis, None where they are not evenly spaced."""
+        steps = [np.diff(self.offsets, axis=axis) for axis in range(self.offsets.ndim)]
+        if any(step.size and np.any(step != step.flat[0]) for step in steps):
+            return None
+        return tuple(int(step.flat[0]) if step.size else 0 for step in steps)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -42,12 +50,15 @@ class Layout:
     leaves: Mapping[str, Leaf]
     """By dotted path: `imu_state.quaternion`, `motor_state.temperature`."""
 
-    def decode(self, rows: NDArray[np.uint8], path: str, order: Literal["<", ">"] = "<") -> NDArray[Any]:
+    def decode(
+        self, rows: NDArray[np.uint8], path: str, *, start: int = 0, order: Literal["<", ">"] = "<"
+    ) -> NDArray[Any]:
         """Element `path` of N messages.
 
         Args:
-            rows: (N, at least `size`) bytes of the bodies, C-contiguous.
+            rows: (N, at least `start` + `size`) bytes of the messages, C-contiguous.
             path: key of `leaves`.
+            start: where the body begins.
             order: byte order of the messages.
 
         Returns:
@@ -55,13 +66,14 @@ class Layout:
         """
         leaf = self.leaves[path]
         kind = np.dtype(order + leaf.code)
-        flat = leaf.offsets.reshape(-1)
-        index = (flat[:, None] + np.arange(kind.itemsize)).reshape(-1)
-        if len(index) and np.all(np.diff(index) == 1):
-            picked = np.ascontiguousarray(rows[:, index[0] : index[-1] + 1])
+        shape = (len(rows), *leaf.offsets.shape)
+        if (strides := leaf.strides) is None or 0 in shape:
+            index = start + leaf.offsets.reshape(-1, 1) + np.arange(kind.itemsize)
+            view = np.take(rows, index.reshape(-1), axis=1).view(kind).reshape(shape)
         else:
-            picked = np.take(rows, index, axis=1)
-        return picked.view(kind).reshape(len(rows), *leaf.offsets.shape).astype(kind.newbyteorder("="), copy=False)
+            first = start + int(leaf.offsets.flat[0])
+            view = np.ndarray(shape, kind, rows.reshape(-1).data, first, (rows.strides[0], *strides))
+        return view.astype(kind.newbyteorder("="))
 
     def encode(self, values: Mapping[str, NDArray[Any]], num: int) -> NDArray[np.uint8]:
         """Bodies of `num` messages, little endian, (N, size); what `values` leaves out is zero.

@@ -1,0 +1,114 @@
+"""ROS 2 bags as folders: metadata.yaml if there is one, and one or several .db3 or .mcap files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asap_core.errors import InputFileError
+from asap_core.rollouts.ingest.readers import db3, mcap
+from asap_core.rollouts.ingest.readers.collect import Collector
+from asap_core.rollouts.ingest.streams import Log
+
+METADATA = "metadata.yaml"
+
+_INFORMATION = "rosbag2_bagfile_information"
+_READERS: dict[str, Callable[[Path, Collector], None]] = {".mcap": mcap.read_into, ".db3": db3.read_into}
+_SPLIT = re.compile(r"^(?P<stem>.*?)(?:_(?P<number>\d+))?$")
+_MAX_METADATA = 10_000_000
+
+
+def sniff(path: Path) -> bool:
+    """Whether a folder holds a bag's metadata or its files."""
+    try:
+        return path.is_dir() and (_names_bag(path / METADATA) or bool(_files(path)))
+    except OSError:
+        return False
+
+
+def read(path: Path) -> Log:
+    """Everything the bag holds; the files of a split bag follow each other.
+
+    Raises:
+        InputFileError: no file of the bag, several bags in one folder, compressed files, or no message can be read.
+    """
+    collector = Collector(path, "ros2_bag")
+    metadata = _metadata(path, collector)
+    compression = metadata.get("compression_mode") or ""
+    if compression:
+        reason = f"compression_mode: found {compression!r}, expected a bag without rosbag2's own compression"
+        raise InputFileError(path / METADATA, f"{reason} (`ros2 bag convert` makes one)")
+    for file in _ordered(path, metadata, collector):
+        try:
+            _READERS[file.suffix.lower()](file, collector)
+        except InputFileError as error:
+            collector.note(f"{file.name} not read: {error.reason}")
+    promised = metadata.get("message_count")
+    if isinstance(promised, int) and promised != collector.num_messages:
+        collector.note(f"{METADATA} says {promised} messages, the files hold {collector.num_messages}")
+    return collector.log()
+
+
+def _names_bag(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as stream:
+        return _INFORMATION.encode() in stream.read(4096)
+
+
+def _files(path: Path) -> list[Path]:
+    """Files of the folder with the magic bytes of a bag."""
+    found = [file for file in sorted(path.iterdir()) if file.suffix.lower() in _READERS and file.is_file()]
+    return [file for file in found if mcap.sniff(file) or db3.sniff(file)]
+
+
+def _metadata(path: Path, collector: Collector) -> dict[str, Any]:
+    """What metadata.yaml says, empty if it is missing or damaged."""
+    file = path / METADATA
+    if not file.is_file():
+        collector.note(f"no {METADATA}; the files tell what they hold")
+        return {}
+    try:
+        if file.stat().st_size > _MAX_METADATA:
+            raise ValueError("larger than any of a bag")
+        content = yaml.safe_load(file.read_text())
+        information = content[_INFORMATION]
+        return {str(key): value for key, value in information.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
+        collector.note(f"{METADATA} is damaged ({type(error).__name__}); the files tell what they hold")
+        return {}
+
+
+def _ordered(path: Path, metadata: dict[str, Any], collector: Collector) -> list[Path]:
+    """The bag's files in the order of recording.
+
+    Raises:
+        InputFileError: there is none, or they belong to several bags.
+    """
+    listed = metadata.get("relative_file_paths")
+    if isinstance(listed, list) and listed:
+        files = [path / Path(str(name)).name for name in listed]
+        for file in files:
+            if not file.is_file():
+                collector.note(f"{file.name} is missing, though {METADATA} lists it")
+        present = [file for file in files if file.is_file() and file.suffix.lower() in _READERS]
+        if present:
+            return present
+    files = _files(path)
+    if not files:
+        raise InputFileError(path, "holds no .db3 or .mcap of a ROS 2 bag")
+    stems = {_part(file)[0] for file in files}
+    if len(stems) > 1:
+        raise InputFileError(path, f"holds several bags ({', '.join(sorted(stems))}) and no {METADATA}; name one file")
+    return sorted(files, key=_part)
+
+
+def _part(file: Path) -> tuple[str, int]:
+    """(name without the number, number) of a file of a split bag: `run_10.mcap` comes after `run_9.mcap`."""
+    match = _SPLIT.match(file.stem)
+    assert match is not None
+    return match["stem"], int(match["number"] or 0)
