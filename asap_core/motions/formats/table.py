@@ -12,18 +12,50 @@ from asap_core.errors import InputFileError, unknown_name
 from asap_core.motions.formats import (
     amass_smplh,
     amass_smplx,
+    amp_npz,
     asap_pkl,
     asap_smpl,
+    beyondmimic_npz,
     bvh,
+    gmr_pkl,
     gvhmr,
+    holomotion_h5,
+    holomotion_npz,
+    holosoma_npz,
     human_parquet,
+    kimodo_csv,
+    lafan_csv,
+    mimickit_pkl,
+    mjlab_npz,
+    protomotions_motion,
+    robot_parquet,
+    seed_csv,
+    sonic_folder,
     tram,
+    unitree_rl_lab_npz,
     wham,
 )
 from asap_core.motions.formats.clip import Clip
 from asap_core.motions.formats.format import Candidate, Format
 
-_ROBOT = (asap_pkl,)
+_ROBOT = (
+    asap_pkl,
+    gmr_pkl,
+    lafan_csv,
+    kimodo_csv,
+    seed_csv,
+    beyondmimic_npz,
+    mjlab_npz,
+    unitree_rl_lab_npz,
+    holosoma_npz,
+    protomotions_motion,
+    sonic_folder,
+    amp_npz,
+    holomotion_npz,
+    holomotion_h5,
+    mimickit_pkl,
+    robot_parquet,
+)
 _HUMAN = (amass_smplh, amass_smplx, asap_smpl, gvhmr, wham, tram, bvh, human_parquet)
 _MODULES = (*_ROBOT, *_HUMAN)
 FORMATS: dict[str, Format] = {module.FORMAT.id: module.FORMAT for module in _MODULES}
