@@ -30,9 +30,9 @@ FIELDS: Mapping[Kind, tuple[str, ...]] = {
 marker_pos (N, M, 3) with NaN where occluded, signal (N, …) timed numbers of no known meaning.
 Scalars per sample such as mode_pr, mode_machine, crc_ok are (N,)."""
 
-SCALARS: tuple[str, ...] = ("mode_pr", "mode_machine", "crc_ok", "tracking_valid", "episode", "frame") + (
-    "remote_buttons",
-    "emergency_stop",
+SCALARS: tuple[str, ...] = (
+    *("mode_pr", "mode_machine", "crc_ok", "remote_buttons", "emergency_stop"),
+    *("tracking_valid", "episode", "frame", "valid"),
 )
 """(N,) extras that any stream may carry; crc_ok only where the sender computes checksums."""
 

@@ -52,7 +52,6 @@ TIME_NAMES = (
     "stamp",
     "unix_time",
     "sim_time",
-    "time_s",
     "elapsed",
     "elapsed_time",
 )
@@ -103,7 +102,7 @@ def time_column(names: Iterable[str]) -> tuple[str, float | None] | None:
         if plain not in TIME_NAMES and (match := _TIME_UNIT.match(plain)):
             plain, unit = match["name"].strip(" _"), _SECONDS[match["unit"]]
         if plain in TIME_NAMES:
-            found.append((TIME_NAMES.index(plain), name, 1.0 if name.strip().lower() == "time_s" else unit))
+            found.append((TIME_NAMES.index(plain), name, unit))
     return min(found)[1:] if found else None
 
 

@@ -72,8 +72,8 @@ def _magic(path: Path) -> bytes:
 def _series(name: str, values: NDArray[Any], time: NDArray[np.float64]) -> Iterable[Stream]:
     fields, _ = array_fields({name: values})
     if fields:
-        return make_streams(name, fields, source_time=time)
-    return (Stream(f"{name}/signal", "signal", {"signal": values}, source_time=time),)
+        return make_streams(name, fields, source_time=time, declared={"time_unit": "s"})
+    return (Stream(f"{name}/signal", "signal", {"signal": values}, source_time=time, declared={"time_unit": "s"}),)
 
 
 def _rows(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, dict[str, NDArray[Any]], list[str]]:
@@ -145,7 +145,7 @@ def _timeseries(path: Path, name: str, table: ObjectTable, number: int) -> tuple
         start = float(np.asarray(info["Start_"][()]).reshape(-1)[0]) if "Start_" in info else 0.0
         if not 0 < count <= max(values.shape):
             raise InputFileError(path, f"{name}: a timeseries of {count:g} samples with data of shape {values.shape}")
-        time = start + step * np.arange(int(count))
+        time = np.asarray(start + step * np.arange(int(count)), np.float64)
     else:
         raise InputFileError(path, f"{name}: a timeseries without times")
     axes = [axis for axis, size in enumerate(values.shape) if size == len(time)]

@@ -1,4 +1,4 @@
-"""What motion capture exports share: rigid bodies become `pose` streams, markers `markers` streams, axes as in the file."""
+"""What motion capture exports share: rigid bodies become `pose` streams, markers `markers` streams, axes as written."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def frames(path: Path, column: Float) -> NDArray[np.int64]:
 
 def pose_stream(name: str, clock: Clock, pos: Float, quat: Float, declared: Mapping[str, str]) -> Stream:
     """One rigid body; `tracking_valid` is 0 where it was lost (NaN)."""
-    seen = np.isfinite(pos).all(axis=1) & np.isfinite(quat).all(axis=1)
-    values = {
+    seen = np.asarray(np.isfinite(pos).all(axis=1) & np.isfinite(quat).all(axis=1))
+    values: dict[str, Float] = {
         "pos": np.where(seen[:, None], pos, np.nan),
         "quat": np.where(seen[:, None], quat, np.nan),
         "tracking_valid": seen.astype(np.float64),
@@ -87,7 +87,7 @@ def marker_stream(
     name: str, clock: Clock, positions: Float, labels: Sequence[str], declared: Mapping[str, str]
 ) -> Stream:
     """Markers (N, M, 3), NaN where occluded."""
-    seen = np.isfinite(positions).all(axis=2)
+    seen = np.asarray(np.isfinite(positions).all(axis=2))
     return Stream(
         name,
         "markers",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
@@ -70,7 +71,7 @@ def read(path: Path) -> Log:
     separator = separator_of(header)
     pairs = cells(header, separator)
     meta = dict(zip(pairs[::2], pairs[1::2], strict=False))
-    columns, axes = _columns(path, lines, separator)
+    columns = _columns(path, lines, separator)
     wanted = [0, 1, *(column.index for column in columns)]
     table = read_numbers(lines, separator, wanted, pad=True)
     values = {index: table.values[:, i] for i, index in enumerate(wanted)}
@@ -86,8 +87,8 @@ def read(path: Path) -> Log:
     return Log(path, FORMAT, sha256_file(path), streams, (*table.notes, *notes), _metadata(meta))
 
 
-def _columns(path: Path, lines: Lines, separator: str) -> tuple[list[_Column], list[str]]:
-    """The columns of numbers, and the row of axes."""
+def _columns(path: Path, lines: Lines, separator: str) -> list[_Column]:
+    """The columns of numbers below the header rows."""
     rows: list[list[str]] = []
     for line in lines:
         row = cells(line, separator)
@@ -113,19 +114,18 @@ def _columns(path: Path, lines: Lines, separator: str) -> tuple[list[_Column], l
     def component(i: int) -> str:
         return rows[-1][i] if i < len(rows[-1]) else ""
 
-    columns = [
+    return [
         _Column(i, cell("Type", i), cell("Name", i), cell("ID", i), component(i), row[i].upper())
         for i in range(2, width)
         if component(i)
     ]
-    return columns, row
 
 
 def _types(columns: Sequence[_Column]) -> str:
     return ", ".join(sorted({column.type for column in columns}))[:200] or "none"
 
 
-def _clock(path: Path, meta: dict[str, str], frame: np.ndarray, stamped: Float) -> tuple[Clock, list[str]]:
+def _clock(path: Path, meta: dict[str, str], frame: NDArray[np.int64], stamped: Float) -> tuple[Clock, list[str]]:
     """Times by frame number; by the stamps if the two do not belong together."""
     key = "Export Frame Rate" if "Export Frame Rate" in meta else "Capture Frame Rate"
     if key not in meta:

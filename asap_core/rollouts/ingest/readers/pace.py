@@ -1,4 +1,4 @@
-"""PACE's `chirp_data.pt`: `torch.save({"time": (T,), "dof_pos": (T, J), "des_dof_pos": (T, J)})`, read as tensors only."""
+"""PACE's `chirp_data.pt`: `torch.save` of `time` (T,), `dof_pos` and `des_dof_pos` (T, J), read as tensors only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TSV exports of Qualisys Track Manager: 3D markers, and 6D rigid bodies with position, three angles, residual and Rot[0..8].
+"""TSV exports of Qualisys Track Manager: 3D markers, and 6D rigid bodies with position, angles, residual, Rot[0..8].
 
 Header lines are KEY<TAB>value. A frame has, if so exported, its number and time in front. 6D: the rotation matrix is
 stored by columns; it becomes a wxyz quaternion. Lost bodies and markers are zeros or empty. Lengths are mm. The up axis
@@ -33,6 +33,7 @@ _KEY = re.compile(r"[A-Z][A-Z_0-9]+")
 _BODY_COLUMNS = 16
 _HEADER_LINES = 1000
 _UNIT = {"length_unit": "mm"}
+_KEPT = ("TIME_STAMP", "DATA_INCLUDED", "FILE_VERSION")
 
 
 def sniff(path: Path) -> bool:
@@ -66,7 +67,9 @@ def read(path: Path) -> Log:
     count = meta.get("NO_OF_FRAMES", [""])[0]
     if count.isdigit() and int(count) != len(clock.time):
         notes.append(f"the header's NO_OF_FRAMES is {count}, {len(clock.time)} were read")
-    kept = {key: " ".join(meta[key]) for key in ("TIME_STAMP", "DATA_INCLUDED", "FILE_VERSION") if key in meta}
+    kept: dict[str, str] = {
+        key: " ".join(meta[key]) for key in ("TIME_STAMP", "DATA_INCLUDED", "FILE_VERSION") if key in meta
+    }
     return Log(path, FORMAT, sha256_file(path), tuple(streams), tuple(notes), kept)
 
 

@@ -91,10 +91,7 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        if self._waiting:
-            line = self._waiting.pop()
-        else:
-            line = self._read()
+        line = self._waiting.pop() if self._waiting else self._read()
         self.number += 1
         self.open_end = not line.endswith("\n")
         return line.rstrip("\n")

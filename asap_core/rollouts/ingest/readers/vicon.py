@@ -1,4 +1,4 @@
-"""CSV exports of Vicon Nexus and Tracker: sections one after the other, each with a title, a rate, names, axes and units.
+"""CSV exports of Vicon Nexus and Tracker: sections, each with a title, a rate, names, axes and units.
 
 Trajectories give markers; Segments and Objects give poses, their rotation as a rotation vector (RX, RY, RZ in the unit
 of the unit row, turned into wxyz) or as a quaternion (RX, RY, RZ, RW, left as xyzw). Frame 1 is time 0. The up axis is
@@ -119,7 +119,7 @@ def _markers(
 def _poses(
     clock: Clock, things: list[tuple[str, dict[str, int]]], values: dict[int, Float], units: Sequence[str]
 ) -> Iterator[Stream]:
-    for (name, places), label in zip(things, unique(name for name, _ in things), strict=True):
+    for (_, places), label in zip(things, unique(name for name, _ in things), strict=True):
         if not all(axis in places for axis in ("RX", "RY", "RZ", "TX", "TY", "TZ")):
             continue
         pos = _vector(values, places, ("TX", "TY", "TZ"))
