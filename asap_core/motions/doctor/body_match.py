@@ -87,7 +87,7 @@ def local_distances(clip: RobotClip, orders: tuple[JointOrder, ...], angle_unit:
     if clip.local_body_pos is None:
         return {}
     chosen = _spread(len(clip.root_pos))
-    scores = {}
+    scores: dict[str, float] = {}
     for order in orders:
         profile = get_profile(order.robot)
         links = poses_in_root_frame(clip.joint_pos[chosen] * ANGLE_UNITS[angle_unit], order).pos

@@ -24,7 +24,7 @@ def contact_problems(profile: RobotProfile, poses: LinkPoses, fps: float) -> lis
     """Findings about the feet of a clip whose poses (T frames) are in a z-up world with the ground at 0."""
     soles = Kinematics(profile).sole_points(poses)
     lowest = soles[..., 2].min(axis=2)
-    return [*_height(soles, lowest, fps), *_slide(soles, lowest, fps)]
+    return [*_height(soles, lowest, fps), *slide_problems(soles, fps)]
 
 
 def _height(soles: Array, lowest: Array, fps: float) -> list[Problem]:
@@ -54,8 +54,13 @@ def standing_height(soles: Array, fps: float) -> float | None:
     return float(np.median(np.where(still, lowest, np.inf).min(axis=1)[still.any(axis=1)]))
 
 
-def _slide(soles: Array, lowest: Array, fps: float) -> list[Problem]:
-    """Runs of frames in which a foot is down and no foot near the ground is still."""
+def slide_problems(soles: Array, fps: float) -> list[Problem]:
+    """Runs of frames in which a foot is down and no foot near the ground is still.
+
+    Args:
+        soles: (T, F, S, 3) m, S points under each of F feet, z up; the ground is where the lowest soles are.
+    """
+    lowest = soles[..., 2].min(axis=2)
     height = np.maximum(lowest[1:], lowest[:-1]) - float(np.quantile(lowest.min(axis=1), 0.1))
     speed = np.linalg.norm(np.diff(soles[..., :2], axis=0), axis=-1).min(axis=-1) * fps
     slowest = np.where(height < _NEAR, speed, np.inf).min(axis=1)

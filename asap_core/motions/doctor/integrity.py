@@ -1,4 +1,4 @@
-"""Damage in the arrays themselves: numbers that are none, orientations of no length, repeated frames, jumps."""
+"""Damage in the arrays themselves: orientations of no length, repeated frames, jumps. Readers refuse NaN."""
 
 from __future__ import annotations
 
@@ -22,21 +22,6 @@ _JUMP_FACTOR = 4.0
 _AROUND = 5
 
 
-def not_finite(clip: RobotClip) -> list[Problem]:
-    """NaN and infinities, field by field."""
-    problems = []
-    for field in ("root_pos", "root_quat", "joint_pos", "joint_vel", "body_pos", "body_quat", "body_lin_vel"):
-        values = getattr(clip, field)
-        if values is None:
-            continue
-        bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
-        if bad.any():
-            text = f"{field}: {int(bad.sum())} of {len(bad)} frames hold NaN or infinite values"
-            mend = "export the clip again; no value is made up here"
-            problems.append(Problem("error", "not_finite", text, frame_ranges(np.flatnonzero(bad)), mend))
-    return problems
-
-
 def not_unit(clip: RobotClip) -> list[Problem]:
     """Root quaternions whose length is not 1; of length 0 there is no orientation at all."""
     norm = np.linalg.norm(clip.root_quat, axis=1)
@@ -54,7 +39,11 @@ def not_unit(clip: RobotClip) -> list[Problem]:
 
 def repeated_frames(clip: RobotClip) -> list[Problem]:
     """Frames equal to the one before, amid motion: a lower rate filled up, or a recorder that stalled."""
-    rows = np.concatenate([clip.root_pos, clip.root_quat, clip.joint_pos], axis=1)
+    return repeats(np.concatenate([clip.root_pos, clip.root_quat, clip.joint_pos], axis=1))
+
+
+def repeats(rows: Array) -> list[Problem]:
+    """The same for any frames (T, n)."""
     step = np.abs(np.diff(rows, axis=0)).max(axis=1)
     moving = np.concatenate([[False], step > _MOVES, [False]])
     amid = _near(moving, -2) & _near(moving, 2)
@@ -80,17 +69,22 @@ def _near(mask: Mask, reach: int) -> Mask:
 
 def jumps(clip: RobotClip, reading: Reading, fps: float) -> list[Problem]:
     """Frames in which the root leaps or turns faster than anything around them."""
-    problems = []
-    speed = np.linalg.norm(np.diff(reading.root_pos(clip), axis=0), axis=1) * fps
     quat = reading.orientations(clip.root_quat)
     turn = np.linalg.norm(quat_to_rotvec(quat_mul(quat[1:], quat_conj(quat[:-1]))), axis=1) * fps
-    for code, values, least, unit in (("jump", speed, _JUMP_SPEED, "m/s"), ("spin", turn, _TURN_SPEED, "rad/s")):
-        found = np.flatnonzero((values > least) & (values > _JUMP_FACTOR * _neighbours(values)))
-        if found.size:
-            text = f"the root goes {values[found].max():.1f} {unit} for one frame, at most {least:g} is believed"
-            mend = "cut the clip there, or export it again"
-            problems.append(Problem("error", code, text, frame_ranges(found + 1), mend))
-    return problems
+    return [*leaps(reading.root_pos(clip), fps), *_outliers("spin", turn, _TURN_SPEED, "rad/s")]
+
+
+def leaps(root_pos: Array, fps: float) -> list[Problem]:
+    """Frames in which a root (T, 3) m is thrown."""
+    return _outliers("jump", np.linalg.norm(np.diff(root_pos, axis=0), axis=1) * fps, _JUMP_SPEED, "m/s")
+
+
+def _outliers(code: str, speed: Array, most: float, unit: str) -> list[Problem]:
+    found = np.flatnonzero((speed > most) & (speed > _JUMP_FACTOR * _neighbours(speed)))
+    if found.size == 0:
+        return []
+    text = f"the root goes {speed[found].max():.1f} {unit} for one frame, at most {most:g} is believed"
+    return [Problem("error", code, text, frame_ranges(found + 1), "cut the clip there, or export it again")]
 
 
 def _neighbours(values: Array) -> Array:
@@ -98,11 +92,3 @@ def _neighbours(values: Array) -> Array:
     padded = np.pad(values, _AROUND, mode="reflect" if len(values) > _AROUND else "edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
     return np.median(windows, axis=1)
-
-
-def action_length(clip: RobotClip) -> list[Problem]:
-    """Recorded actions that do not go row by row with the joints."""
-    if clip.action is None or clip.action.shape == clip.joint_pos.shape:
-        return []
-    text = f"action: found shape {clip.action.shape}, expected {clip.joint_pos.shape} as the joints have"
-    return [Problem("error", "action_shape", text, "", "export the recording again; rows cannot be matched by guess")]

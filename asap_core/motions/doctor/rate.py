@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asap_core.evidence import Decision, given
+from asap_core.motions.derived import centres_of_mass
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.doctor.reading import ANGLE_UNITS, Reading
 from asap_core.motions.formats.clip import RobotClip
@@ -120,8 +121,8 @@ def _parabola_rate(height: Array) -> float | None:
 
 
 def centre_of_mass(profile: RobotProfile, poses: LinkPoses) -> Array:
-    """(T, 3) m, of the links that have mass; welded parts are left out."""
+    """(T, 3) m, of the links that have a joint; parts welded to them only move their centres."""
     mass = np.array([link.mass for link in profile.links])
-    com = np.array([link.com for link in profile.links])
+    com = centres_of_mass(profile)[: len(mass)]
     points = Kinematics(profile).points(poses, np.arange(len(mass)), com)
     return np.einsum("l,tlc->tc", mass / mass.sum(), points)

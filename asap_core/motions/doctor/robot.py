@@ -8,7 +8,7 @@ from asap_core.errors import InputFileError
 from asap_core.evidence import Decision, undecided
 from asap_core.motions.doctor.body_match import BodyOrder, body_orders
 from asap_core.motions.doctor.contact import contact_problems
-from asap_core.motions.doctor.integrity import action_length, jumps, not_finite, not_unit, repeated_frames
+from asap_core.motions.doctor.integrity import jumps, not_unit, repeated_frames
 from asap_core.motions.doctor.limits import limit_problems
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.doctor.orders import Orders, decide_orders
@@ -58,7 +58,7 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     """
     if len(clip.root_pos) < _LEAST_FRAMES:
         raise InputFileError(clip.path, f"frames: found {len(clip.root_pos)}, expected at least {_LEAST_FRAMES}")
-    damage = not_finite(clip) + not_unit(clip)
+    damage = not_unit(clip)
     notes = [Problem("note", "reader", note) for note in clip.notes]
     if any(problem.severity == "error" for problem in damage):
         return RobotDiagnosis(clip, (), (*damage, *notes), None, None)
@@ -69,7 +69,7 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     poses = reading.poses(clip)
     rate = decide_rate(clip, reading, poses, options)
     decisions = (*orders.decisions, up, length, angle, rate.decision)
-    problems = [*damage, *_against_format(clip, decisions), *repeated_frames(clip), *action_length(clip)]
+    problems = [*damage, *_against_format(clip, decisions), *repeated_frames(clip)]
     problems += _rate_problems(rate) + _other_model(orders)
     if rate.fps is not None:
         velocities = judge_velocities(clip, reading, _body_order(clip, orders), rate.fps)

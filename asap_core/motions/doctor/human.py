@@ -1,0 +1,225 @@
+"""A person's clip understood: up axis, frame, units and rate decided, problems named, the motion if it is sure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asap_core.errors import InputFileError
+from asap_core.evidence import Decision, given, undecided
+from asap_core.motions.doctor.contact import slide_problems
+from asap_core.motions.doctor.human_evidence import (
+    FACTOR_SPREAD,
+    STATURE_RANGE,
+    UP_LEAST,
+    UP_MARGIN,
+    CameraFigures,
+    RateFigures,
+    camera_frame,
+    camera_frame_suspect,
+    fps_evidence,
+    units,
+    up_axis,
+)
+from asap_core.motions.doctor.integrity import leaps, repeats
+from asap_core.motions.doctor.options import Options
+from asap_core.motions.doctor.problems import Problem, frame_ranges
+from asap_core.motions.doctor.reading import LENGTH_UNITS
+from asap_core.motions.formats.clip import HumanClip
+from asap_core.motions.human import HumanMotion, resample_pose
+from asap_core.motions.skeleton import INDEX, body_offsets, sole_points, world_rotations
+from asap_core.motions.tables import Source
+from asap_core.rotations import Array, quat_mul, quat_to_rotvec, rotate, rotvec_to_quat
+
+_TOOL = "asap doctor 1"
+_LEAST_FRAMES = 4
+_HALF = float(np.sqrt(0.5))
+_TO_Z_UP = {
+    "z": np.array([1.0, 0, 0, 0]),
+    "y": np.array([_HALF, _HALF, 0, 0]),
+    "x": np.array([_HALF, 0, -_HALF, 0]),
+    "-y": np.array([_HALF, -_HALF, 0, 0]),
+    "-x": np.array([_HALF, 0, _HALF, 0]),
+    "-z": np.array([0.0, 1.0, 0, 0]),
+}
+"""wxyz rotations that bring an up axis to z."""
+_MOST_TURN = 7.0
+"""rad; a rotation vector beyond a whole turn is in degrees."""
+
+
+@dataclass(frozen=True)
+class HumanDiagnosis:
+    """What the doctor found of one person's clip."""
+
+    clip: HumanClip
+    decisions: tuple[Decision, ...]
+    problems: tuple[Problem, ...]
+    motion: HumanMotion | None
+    """None while a question is open or the frame is a camera's."""
+
+    @property
+    def open_questions(self) -> tuple[Decision, ...]:
+        """Those that must be settled before the clip can be converted."""
+        return undecided(self.decisions)
+
+    @property
+    def clean(self) -> bool:
+        """Nothing open and nothing worse than a note."""
+        return not self.open_questions and all(problem.severity == "note" for problem in self.problems)
+
+
+def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
+    """Understand a clip by its physics.
+
+    Raises:
+        InputFileError: fewer than four frames.
+    """
+    if len(clip.root_translation) < _LEAST_FRAMES:
+        raise InputFileError(
+            clip.path, f"frames: found {len(clip.root_translation)}, expected at least {_LEAST_FRAMES}"
+        )
+    angle, length, up = _angle_unit(clip), _length_unit(clip), _up_axis(clip, options)
+    if angle.answer == "deg":
+        clip = replace(clip, joint_rotations=np.radians(clip.joint_rotations))
+        up = _up_axis(clip, options)
+    camera = camera_frame(clip)
+    frame = _frame(clip, camera)
+    rate = fps_evidence(replace(clip, fps=options.fps or clip.fps), up.answer)
+    fps, fps_decision = _fps(clip, options, rate)
+    decisions = (up, frame, length, angle, fps_decision)
+    problems = [*_against_format(clip, decisions), *_camera_problems(frame, camera), *_rate_problems(fps, rate)]
+    problems += _gaps(clip)
+    problems += [Problem("note", "reader", note) for note in clip.notes]
+    rows = np.concatenate([clip.root_translation, clip.joint_rotations.reshape(count, -1)], axis=1)
+    problems += repeats(rows)
+    if fps is None or undecided(decisions) or frame.answer == "camera":
+        return HumanDiagnosis(clip, decisions, tuple(problems), None)
+    motion = _motion(clip, str(up.answer), LENGTH_UNITS[str(length.answer)], fps)
+    problems += leaps(motion.root_translation, motion.fps) + slide_problems(_soles(motion), motion.fps)
+    return HumanDiagnosis(clip, decisions, tuple(problems), motion)
+
+
+def _angle_unit(clip: HumanClip) -> Decision:
+    largest = float(np.quantile(np.linalg.norm(clip.joint_rotations, axis=-1), 0.999))
+    how = f"rotations reach {largest:.3g}, a whole turn is 6.28 rad"
+    return Decision("angle unit", "deg" if largest > _MOST_TURN else "rad", largest, None, float("inf"), how, "")
+
+
+def _length_unit(clip: HumanClip) -> Decision:
+    figures = units(clip)
+    if figures.stature:
+        how = f"stature of the file's own bones, expected {STATURE_RANGE[0]} to {STATURE_RANGE[1]} m"
+        best = figures.best or min(
+            figures.stature, key=lambda name: abs(np.log(max(figures.stature[name], 1e-9) / 1.7))
+        )
+        return Decision("length unit", figures.best, figures.stature[best], None, float("inf"), how, "", "m")
+    if figures.best not in (None, "m"):
+        how = "root travel over that of the standing feet"
+        ratio = figures.leg_travel[str(figures.best)]
+        return Decision("length unit", figures.best, ratio, "m", ratio - figures.leg_travel["m"], how, "")
+    return given("length unit", clip.declared.length_unit or "m", "the format says so; the travel does not object", "")
+
+
+def _up_axis(clip: HumanClip, options: Options) -> Decision:
+    if options.up_axis is not None:
+        return given("up axis", options.up_axis, "the option says so", "--up-axis")
+    figures = up_axis(clip)
+    sure = figures.scores[figures.best] >= UP_LEAST and figures.margin >= UP_MARGIN
+    answer = figures.best if sure else clip.declared.up_axis
+    how = "cosine between ankles to head and the axis" + ("" if sure else "; the format says so" if answer else "")
+    others = {name: score for name, score in figures.scores.items() if name[-1] != figures.best[-1]}
+    following = max(others, key=lambda name: others[name])
+    score = figures.scores[figures.best]
+    return Decision("up axis", answer, score, following, score - others[following], how, "--up-axis")
+
+
+def _frame(clip: HumanClip, figures: CameraFigures) -> Decision:
+    """World or camera: a camera's frame has its y axis down, or is pitched against the standing body."""
+    suspect = clip.declared.frame == "camera" or camera_frame_suspect(figures)
+    how = f"the standing body is {figures.tilt:.0f} deg from {figures.up}"
+    if figures.ground_tilt is not None:
+        how += f", the ground under its feet {figures.ground_tilt:.0f} deg"
+    return Decision("frame", "camera" if suspect else "world", figures.tilt, None, float("inf"), how, "", "deg")
+
+
+def _fps(clip: HumanClip, options: Options, rate: RateFigures) -> tuple[float | None, Decision]:
+    stated = options.fps or clip.fps
+    gravity = (
+        "no flight to check it" if rate.gravity_fps is None else f"gravity in flight says {rate.gravity_fps:.0f} Hz"
+    )
+    if stated is None:
+        how = f"the file stores none; {gravity}"
+        return None, Decision("fps", None, rate.gravity_fps or 0.0, None, float("inf"), how, "--fps RATE", "Hz")
+    source = "the option says so" if options.fps else "the file says so"
+    return stated, Decision("fps", f"{stated:g}", stated, None, float("inf"), f"{source}; {gravity}", "--fps", "Hz")
+
+
+def _against_format(clip: HumanClip, decisions: tuple[Decision, ...]) -> list[Problem]:
+    declared = {
+        "up axis": clip.declared.up_axis or "z",
+        "length unit": clip.declared.length_unit or "m",
+        "angle unit": clip.declared.angle_unit or "rad",
+    }
+    problems = []
+    for decision in decisions:
+        said = declared.get(decision.question)
+        if said is None or decision.answer in (None, said) or decision.how.startswith("the option"):
+            continue
+        text = f"{decision.question} is {decision.answer}, {clip.format} says {said} ({decision.how})"
+        code = decision.question.replace(" ", "_")
+        problems.append(Problem("error", code, text, "", "asap convert SRC DST (reads it as found)"))
+    return problems
+
+
+def _camera_problems(frame: Decision, figures: CameraFigures) -> list[Problem]:
+    if frame.answer != "camera":
+        return []
+    text = f"the motion is in a camera's frame ({frame.how})"
+    mend = "use the world's motion of the same tool (GVHMR: smpl_params_global, WHAM: pose_world)"
+    return [Problem("error", "camera_frame", text, "", mend)]
+
+
+def _rate_problems(fps: float | None, rate: RateFigures) -> list[Problem]:
+    if fps is None or rate.factor is None or 1 / FACTOR_SPREAD < rate.factor < FACTOR_SPREAD:
+        return []
+    text = f"the rate of {fps:g} Hz is off by {rate.factor:.2f}: flight falls with gravity at {rate.gravity_fps:.1f} Hz"
+    return [Problem("error", "wrong_fps", text, "", f"asap convert SRC DST --fps {rate.gravity_fps:.4g}")]
+
+
+def _gaps(clip: HumanClip) -> list[Problem]:
+    if clip.frame_index is None:
+        return []
+    gaps = np.flatnonzero(np.diff(clip.frame_index) > 1)
+    if gaps.size == 0:
+        return []
+    missing = int((np.diff(clip.frame_index) - 1).sum())
+    text = f"{missing} frames of the video are missing in {gaps.size} gaps"
+    return [Problem("warning", "frame_gaps", text, frame_ranges(gaps + 1), "asap convert SRC DST (interpolates them)")]
+
+
+def _motion(clip: HumanClip, up: str, scale: float, fps: float) -> HumanMotion:
+    """Z up, metres, the root at the pelvis, missing frames interpolated."""
+    turn = _TO_Z_UP[up]
+    rotations = clip.joint_rotations.copy()
+    rotations[:, 0] = quat_to_rotvec(quat_mul(turn, rotvec_to_quat(rotations[:, 0])))
+    root = rotate(turn, clip.root_translation) * scale
+    skeleton = body_offsets() if clip.skeleton is None else clip.skeleton * scale
+    if clip.root_point == "hip_centre":
+        hips = skeleton[[INDEX["L_Hip"], INDEX["R_Hip"]]].mean(axis=0)
+        root = root - world_rotations(rotations)[:, 0] @ hips
+    if clip.frame_index is not None and (np.diff(clip.frame_index) > 1).any():
+        times = (clip.frame_index - clip.frame_index[0]).astype(float)
+        rotations, root = resample_pose(rotations, root, times, np.arange(times[-1] + 1))
+    source = Source(clip.path.as_posix(), clip.sha256, f"{_TOOL} {clip.format}")
+    return HumanMotion(clip.name, fps, rotations, root, skeleton, source)
+
+
+def _soles(motion: HumanMotion) -> Array:
+    """(T, 2, S, 3) m, points under both feet."""
+    world = motion.global_rotations()
+    joints = motion.joint_positions(world)
+    points = sole_points(motion.skeleton)
+    placed = [joints[:, joint] + world[:, joint] @ offset for joint, offset in points]
+    half = len(points) // 2
+    return np.stack([np.stack(placed[:half], axis=1), np.stack(placed[half:], axis=1)], axis=1)
