@@ -18,7 +18,7 @@ from asap_core.motions.formats.bvh_file import load_bvh
 from asap_core.motions.formats.bvh_joints import map_joints
 from asap_core.motions.formats.clip import Declared, HumanClip
 from asap_core.motions.formats.format import Format, Match
-from asap_core.motions.skeleton import INDEX, JOINT_NAMES, NUM_JOINTS, PARENTS, body_offsets
+from asap_core.motions.skeleton import INDEX, JOINT_NAMES, NUM_JOINTS, PARENTS, body_offsets, place_joints
 from asap_core.motions.tables import check_array
 from asap_core.rotations import Array
 
@@ -72,30 +72,35 @@ def read(path: Path) -> list[HumanClip]:
 def _rest_turns(zero: Array, joint_of: dict[str, int]) -> Array:
     """Rotations (24, 3, 3) that bring each joint's bones of the zero pose (J, 3) into SMPL's T-pose."""
     place = {name: zero[index] for name, index in joint_of.items()}
-    tpose = body_offsets()
+    tpose = place_joints(np.tile(np.eye(3), (1, NUM_JOINTS, 1, 1)), np.zeros((1, 3)), body_offsets())[0]
     rest = np.tile(np.eye(3), (NUM_JOINTS, 1, 1))
     for j, name in enumerate(JOINT_NAMES):
         inherited = rest[PARENTS[j]] if j else rest[0]
         if name in _SIDE:
             left, right = _SIDE[name]
-            rest[j] = _frame(place[left] - place[right], place[_UP[name]] - place[name], inherited)
+            zero_frame = _frame(place[left] - place[right], place[_UP[name]] - place[name])
+            wanted = _frame(tpose[INDEX[left]] - tpose[INDEX[right]], tpose[INDEX[_UP[name]]] - tpose[j])
+            turn = wanted.T @ zero_frame
+            rest[j] = inherited if _angle_cosine(turn @ inherited.T) > _NEAR_T_POSE else turn
         elif name in _NEXT:
             bone = inherited @ (place[_NEXT[name]] - place[name])
-            rest[j] = _swing(bone, tpose[INDEX[_NEXT[name]]]) @ inherited
+            rest[j] = _swing(bone, tpose[INDEX[_NEXT[name]]] - tpose[j]) @ inherited
         else:
             rest[j] = inherited
     return rest
 
 
-def _frame(side: Array, up: Array, otherwise: Array) -> Array:
-    """The rotation that brings `side` to x and `up`, as near as it can be, to y; `otherwise` where that is near it."""
+def _frame(side: Array, up: Array) -> Array:
+    """Rotation (3, 3) that brings `side` to x and `up`, as near as it can be, to y; none where they are parallel."""
     forward = np.cross(side, up)
     if not np.linalg.norm(forward) > 1e-6 * np.linalg.norm(side) * np.linalg.norm(up):
-        return otherwise
+        return np.eye(3)
     x, z = side / np.linalg.norm(side), forward / np.linalg.norm(forward)
-    frame = np.stack([x, np.cross(z, x), z])
-    turn = (np.trace(frame @ otherwise.T) - 1) / 2
-    return otherwise if turn > _NEAR_T_POSE else frame
+    return np.stack([x, np.cross(z, x), z])
+
+
+def _angle_cosine(turn: Array) -> float:
+    return float(np.trace(turn) - 1) / 2
 
 
 def _swing(bone: Array, wanted: Array) -> Array:
