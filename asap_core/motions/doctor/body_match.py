@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.motions.doctor.joint_orders import JointOrder, breadth_first
+from asap_core.motions.doctor.options import QUAT_ORDERS
 from asap_core.motions.doctor.reading import ANGLE_UNITS, LENGTH_UNITS, as_wxyz, poses_in_root_frame
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.robots import get_profile
@@ -64,8 +65,7 @@ def body_distances(
     chosen = _spread(len(clip.root_pos))
     scale = LENGTH_UNITS[clip.declared.length_unit or "m"]
     relative = (clip.body_pos[chosen] - clip.root_pos[chosen, None]) * scale
-    quats = (clip.declared.quat_order,) if clip.body_names and clip.declared.quat_order else ("wxyz", "xyzw")
-    seen = {quat: rotate_inverse(as_wxyz(clip.root_quat[chosen], str(quat))[:, None], relative) for quat in quats}
+    seen = {quat: rotate_inverse(as_wxyz(clip.root_quat[chosen], quat)[:, None], relative) for quat in QUAT_ORDERS}
     scores: dict[tuple[str, str, str], float] = {}
     for order in orders:
         profile = get_profile(order.robot)
@@ -78,7 +78,7 @@ def body_distances(
                     if body is None
                     else (body.name, _distance(profile, links, bodies, body))
                 )
-                scores[order.name, name, str(quat)] = figure
+                scores[order.name, name, quat] = figure
     return scores
 
 

@@ -75,10 +75,9 @@ def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
     Raises:
         InputFileError: fewer than four frames.
     """
-    if len(clip.root_translation) < _LEAST_FRAMES:
-        raise InputFileError(
-            clip.path, f"frames: found {len(clip.root_translation)}, expected at least {_LEAST_FRAMES}"
-        )
+    count = len(clip.root_translation)
+    if count < _LEAST_FRAMES:
+        raise InputFileError(clip.path, f"frames: found {count}, expected at least {_LEAST_FRAMES}")
     angle, length, up = _angle_unit(clip), _length_unit(clip), _up_axis(clip, options)
     if angle.answer == "deg":
         clip = replace(clip, joint_rotations=np.radians(clip.joint_rotations))

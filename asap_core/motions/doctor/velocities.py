@@ -103,7 +103,7 @@ def _match(question: str, stored: Array, expected: dict[str, Array], unit: str) 
 
 
 def usual_point(clip: RobotClip, body_order: str | None) -> str:
-    """Whose velocity a file should hold: the format's word, or Isaac Lab's centre of mass if its bodies are so ordered."""
+    """Whose velocity a file should hold: the format's word, or the centre of mass where bodies are in Isaac's order."""
     if clip.declared.velocity_point is not None:
         return clip.declared.velocity_point
     return "com" if body_order == "isaac" and clip.body_names is None else "link"
