@@ -57,6 +57,11 @@ def joints_in_order(motion: RobotMotion, names: tuple[str, ...]) -> Array:
     return motion.joint_pos[:, [motion.joint_names.index(name) for name in names]]
 
 
+def written_rate(fps: float) -> int | float:
+    """A frame rate as other tools store it: an integer where it is one."""
+    return int(fps) if fps == int(fps) else float(fps)
+
+
 def angular_velocity(quat: Array, fps: float) -> Array:
     """World angular velocity (T, …, 3) rad/s of orientations (T, …, 4), central differences, one-sided at the ends."""
     after, before = np.roll(quat, -1, axis=0), np.roll(quat, 1, axis=0)
@@ -68,18 +73,28 @@ def angular_velocity(quat: Array, fps: float) -> Array:
 
 def centres_of_mass(profile: RobotProfile) -> Array:
     """(L, 3) m in the links' frames, with what is welded to them; virtual links have theirs at the origin."""
-    carried = {link.name: (link.name, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) for link in profile.links}
     mass = np.zeros(profile.num_links)
     moment = np.zeros((profile.num_links, 3))
+    places = {link.name: _Place(link.name, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])) for link in profile.links}
+    for link in profile.fixed_links:
+        places[link.name] = _weld(link, places[str(link.parent)])
     for link in (*profile.links, *profile.fixed_links):
-        carrier, pos, quat = carried.get(link.name) or carried.setdefault(link.name, _carrier(link, carried))
-        index = profile.link_index(carrier)
+        place = places[link.name]
+        index = profile.link_index(place.carrier)
         mass[index] += link.mass
-        moment[index] += link.mass * (pos + rotate(quat, np.array(link.com)))
+        moment[index] += link.mass * (place.pos + rotate(place.quat, np.array(link.com)))
     return moment / np.where(mass > 0, mass, 1.0)[:, None]
 
 
-def _carrier(link: Link, carried: dict[str, tuple[str, Array, Array]]) -> tuple[str, Array, Array]:
-    """The link that carries a welded body, and the body's pose in its frame."""
-    name, pos, quat = carried[str(link.parent)]
-    return name, pos + rotate(quat, np.array(link.pos)), quat_mul(quat, np.array(link.quat))
+@dataclass(frozen=True)
+class _Place:
+    """Where a body lies in the frame of the link that carries it: pos (3,) m, quat (4,) wxyz."""
+
+    carrier: str
+    pos: Array
+    quat: Array
+
+
+def _weld(link: Link, parent: _Place) -> _Place:
+    pos = parent.pos + rotate(parent.quat, np.array(link.pos))
+    return _Place(parent.carrier, pos, quat_mul(parent.quat, np.array(link.quat)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
-from asap_core.motions.derived import derive_motion
+from asap_core.motions.derived import derive_motion, written_rate
 from asap_core.motions.formats.checks import checked
 from asap_core.motions.formats.clip import Declared, RobotClip
 from asap_core.motions.formats.fields import NpzFields, one_number
@@ -87,7 +87,7 @@ def write(path: Path, motion: RobotMotion, profile: RobotProfile) -> None:
         "body_angular_velocities": links.ang_vel,
     }
     names = {"dof_names": np.array(profile.joint_names), "body_names": np.array(profile.link_names)}
-    rate = np.array(int(motion.fps) if motion.fps.is_integer() else motion.fps)
+    rate = np.array(written_rate(motion.fps))
     write_npz(path, {"fps": rate} | names | {key: values.astype(np.float32) for key, values in arrays.items()})
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from asap_core.errors import InputFileError
 from asap_core.files import atomic_file, sha256_file
+from asap_core.motions.derived import joints_in_order, written_rate
 from asap_core.motions.formats.checks import checked
 from asap_core.motions.formats.clip import Declared, QuatOrder, RobotClip
 from asap_core.motions.formats.fields import listed, numbers, one_number, take
@@ -65,15 +66,18 @@ def read(path: Path) -> list[RobotClip]:
 
 def write(path: Path, motion: RobotMotion, profile: RobotProfile) -> None:
     """Write one clip as a plain pickle, which `joblib.load` reads as well; equal motions give equal bytes."""
-    turned = profile_axes(profile, motion.joint_names) * motion.joint_pos[:, :, None]
+    joints = joints_in_order(motion, profile.joint_names)
+    axes = {link.joint: link.axis for link in profile.links}
+    axis = np.array([axes[name] for name in profile.joint_names], dtype=float)
+    turned = axis * joints[:, :, None]
     root = quat_to_rotvec(motion.root_quat)[:, None]
     still = np.zeros((motion.num_frames, _EXTENDED_BODIES, 3))
     clip = {
         "root_trans_offset": motion.root_pos.astype(np.float32),
         "pose_aa": np.concatenate([root, turned, still], axis=1).astype(np.float32),
-        "dof": motion.joint_pos.astype(np.float32),
+        "dof": joints.astype(np.float32),
         "root_rot": motion.root_quat[:, [1, 2, 3, 0]].astype(np.float32),
-        "fps": int(motion.fps) if motion.fps.is_integer() else motion.fps,
+        "fps": written_rate(motion.fps),
     }
     with atomic_file(path) as partial:
         partial.write_bytes(pickle.dumps({motion.name: clip}, protocol=4))
@@ -103,12 +107,6 @@ def read_asap_pkl(path: Path | str, robot: str, joint_names: tuple[str, ...]) ->
         return RobotMotion(clip.name, robot, clip.fps, clip.root_pos, quat, joint_names, clip.joint_pos, source)
     except InputFileError as error:
         raise InputFileError(path, error.reason) from None
-
-
-def profile_axes(profile: RobotProfile, joint_names: tuple[str, ...]) -> Array:
-    """(J, 3) unit axes of the joints in their links' frames."""
-    axes = {link.joint: link.axis for link in profile.links}
-    return np.array([axes[name] for name in joint_names], dtype=float)
 
 
 def _read_clip(path: Path, key: str, fields: Mapping[Any, Any], digest: str, where: str) -> RobotClip:

@@ -61,6 +61,10 @@ class NpzFields(Mapping[str, Array]):
     def __getitem__(self, key: str) -> Array:
         return numbers(self.path, key, self.raw(key))
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """Numbers of a field, `default` if there is none; one that holds no numbers is refused all the same."""
+        return self[key] if key in self else default  # noqa: SIM401 (it would call itself)
+
     def raw(self, key: str) -> Any:
         """A field as it is, text for instance."""
         if key not in self:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from asap_core.files import sha256_file
-from asap_core.motions.derived import derive_motion
+from asap_core.motions.derived import derive_motion, written_rate
 from asap_core.motions.formats.checks import checked
 from asap_core.motions.formats.clip import Declared, RobotClip
 from asap_core.motions.formats.fields import NpzFields, one_number
@@ -94,5 +94,5 @@ def write_tracking(
         "body_lin_vel_w": (derived.com_lin_vel if at_com else links.lin_vel)[:, rows],
         "body_ang_vel_w": links.ang_vel[:, rows],
     }
-    rate = np.array([int(motion.fps) if motion.fps.is_integer() else motion.fps])
+    rate = np.array([written_rate(motion.fps)])
     write_npz(path, {"fps": rate} | {key: values.astype(np.float32) for key, values in arrays.items()})
