@@ -188,16 +188,13 @@ def _in_order(topics: list[Topic]) -> Iterator[tuple[int, int, bytes]]:
 
 def _unitree(type_name: str, values: dict[str, Any], num: int, with_crc: bool) -> NDArray[np.uint8]:
     wire, struct = known_layout(type_name, "cdr"), known_layout(type_name, "c")
-    rows = wire.encode({path: np.asarray(value) for path, value in values.items()}, num)
-    if with_crc:
-        for at in range(0, num, _SLAB):
-            slab = rows[at : at + _SLAB]
-            slab[:, wire.size - 4 :] = checksums(slab, wire, struct).view(np.uint8).reshape(-1, 4)
-    return _encapsulated(rows)
-
-
-def _encapsulated(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return np.concatenate([np.broadcast_to(_HEADER_CDR, (len(rows), 4)), rows], axis=1)
+    start = len(_HEADER_CDR)
+    rows = wire.encode({path: np.asarray(value) for path, value in values.items()}, num, start=start)
+    rows[:, :start] = _HEADER_CDR
+    for at in range(0, num if with_crc else 0, _SLAB):
+        slab = rows[at : at + _SLAB]
+        slab[:, -4:] = checksums(slab[:, start:], wire, struct).view(np.uint8).reshape(-1, 4)
+    return rows
 
 
 def _motors(value: ArrayLike) -> NDArray[Any]:
@@ -205,6 +202,7 @@ def _motors(value: ArrayLike) -> NDArray[Any]:
     array = np.asarray(value)
     if array.ndim == 0:
         return array
+    array = array.astype(np.float32) if array.dtype.kind == "f" else array
     return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, NUM_MOTORS - array.shape[-1])])
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_tree
 from asap_core.rollouts.ingest.readers.blocks import Block, Channel
-from asap_core.rollouts.ingest.readers.decoders import Decoder, FixedDecoder, ObjectDecoder
+from asap_core.rollouts.ingest.readers.decoders import ArrayDecoder, Decoder, ObjectDecoder
 from asap_core.rollouts.ingest.readers.families import FAMILIES, family_of
-from asap_core.rollouts.ingest.readers.layout import Packing
+from asap_core.rollouts.ingest.readers.layout import VariableSizeError
 from asap_core.rollouts.ingest.readers.named import NAMED
-from asap_core.rollouts.ingest.readers.unpack import UnreadableDefinitionError, layout_of, unpacker
+from asap_core.rollouts.ingest.readers.unpack import UnreadableDefinitionError, ros_types, unpacker
 from asap_core.rollouts.ingest.streams import Log
-
-_PACKINGS: Mapping[str, Packing] = {"cdr": "cdr", "ros1": "ros1"}
 
 
 class Collector:
@@ -104,9 +101,10 @@ def decoder_for(channel: Channel) -> Decoder | None:
         return None
     if name in NAMED:
         return NAMED[name](channel.topic, unpacker(channel))
-    family = FAMILIES[name]
-    packing = _PACKINGS.get(channel.encoding)
-    layout = None if packing is None else layout_of(channel, packing)
-    if layout is not None and set(family.required) <= set(layout.leaves):
-        return FixedDecoder(channel, family, layout, layout_of(channel, "c"))
-    return ObjectDecoder(channel, family, unpacker(channel))
+    if channel.encoding in ("cdr", "ros1"):
+        store, type_name = ros_types(channel)
+        try:
+            return ArrayDecoder(channel, FAMILIES[name], store.fielddefs, type_name)
+        except (VariableSizeError, KeyError):
+            raise UnreadableDefinitionError("definition: found sequences, expected numbers and strings") from None
+    return ObjectDecoder(channel, FAMILIES[name], unpacker(channel))

@@ -23,6 +23,8 @@ class Times:
     """(N,) s."""
     source: NDArray[np.float64] | None
     """(N,) s, None if the messages carry no stamp."""
+    sequence: NDArray[np.int64] | None = None
+    """(N,) counter of ROS 1's header, None if the messages carry none."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,8 @@ def _stream(
     sequence: NDArray[np.int64] | None,
     **declared: str,
 ) -> Stream:
-    return Stream(name, kind, values, times.receive, times.source, sequence, None, declared)
+    counter = times.sequence if sequence is None else sequence
+    return Stream(name, kind, values, times.receive, times.source, counter, None, declared)
 
 
 def _remote(columns: Columns) -> dict[str, NDArray[Any]]:

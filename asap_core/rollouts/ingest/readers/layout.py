@@ -1,4 +1,7 @@
-"""Where each number of a fixed-size ROS message lies in its bytes, so that many messages are read as arrays at once."""
+"""Where each number of a ROS message lies in its bytes, so that many messages are read as arrays at once.
+
+A message with strings has no fixed places, but all messages whose strings are as long as those of one have the same.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from rosbags.interfaces import Nodetype
 
 Packing = Literal["cdr", "ros1", "c"]
 """CDR aligns each number to its size from the start of the body; ROS 1 packs without gaps; C also pads structures."""
+
+Order = Literal["<", ">"]
+"""Little or big endian."""
 
 Fields = Mapping[str, tuple[Any, Any]]
 """Message type → (constants, field list), as `rosbags` parses definitions."""
@@ -43,16 +49,24 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Layout:
-    """A message type without strings and sequences."""
+    """Places of the numbers of a message type without sequences."""
 
     size: int
     """Bytes of the body."""
     leaves: Mapping[str, Leaf]
     """By dotted path: `imu_state.quaternion`, `motor_state.temperature`."""
+    strings: tuple[tuple[int, int], ...] = ()
+    """(offset of its length word, length) of each string that the places rest on."""
 
-    def decode(
-        self, rows: NDArray[np.uint8], path: str, *, start: int = 0, order: Literal["<", ">"] = "<"
-    ) -> NDArray[Any]:
+    def fits(self, rows: NDArray[np.uint8], *, start: int = 0, order: Order = "<") -> NDArray[np.bool_]:
+        """(N,) whether the strings of each message are as long as the layout says; arguments as of `decode`."""
+        fits = np.ones(len(rows), bool)
+        for offset, length in self.strings:
+            word = np.ascontiguousarray(rows[:, start + offset : start + offset + 4]).view(order + "u4")
+            fits &= word[:, 0] == length
+        return fits
+
+    def decode(self, rows: NDArray[np.uint8], path: str, *, start: int = 0, order: Order = "<") -> NDArray[Any]:
         """Element `path` of N messages.
 
         Args:
@@ -75,45 +89,79 @@ class Layout:
             view = np.ndarray(shape, kind, rows.reshape(-1).data, first, (rows.strides[0], *strides))
         return view.astype(kind.newbyteorder("="))
 
-    def encode(self, values: Mapping[str, NDArray[Any]], num: int) -> NDArray[np.uint8]:
-        """Bodies of `num` messages, little endian, (N, size); what `values` leaves out is zero.
+    def encode(self, values: Mapping[str, NDArray[Any]], num: int, *, start: int = 0) -> NDArray[np.uint8]:
+        """Bodies of `num` messages, little endian, (N, `start` + size); what `values` leaves out is zero.
 
         Args:
             values: by path, each broadcastable to (N, *leaf shape).
             num: N.
+            start: bytes to leave before each body.
         """
-        rows = np.zeros((num, self.size), np.uint8)
+        rows = np.zeros((num, start + self.size), np.uint8)
         for path, value in values.items():
             leaf = self.leaves[path]
             kind = np.dtype("<" + leaf.code)
             full = np.ascontiguousarray(np.broadcast_to(value, (num, *leaf.offsets.shape)), kind)
-            index = (leaf.offsets.reshape(-1)[:, None] + np.arange(kind.itemsize)).reshape(-1)
+            index = (start + leaf.offsets.reshape(-1, 1) + np.arange(kind.itemsize)).reshape(-1)
             rows[:, index] = full.reshape(num, -1).view(np.uint8)
         return rows
 
 
 class VariableSizeError(ValueError):
-    """The message type holds a string, a sequence or more numbers than a message of a robot has."""
+    """The message type holds a sequence or more numbers than a message of a robot has."""
+
+
+class StringsError(VariableSizeError):
+    """The message type holds a string, so that only a message tells the places."""
+
+
+class CutMessageError(ValueError):
+    """A message ends before its strings do."""
 
 
 def fixed_layout(fields: Fields, type_name: str, packing: Packing) -> Layout:
-    """The layout of `type_name`.
+    """The layout that every message of `type_name` has.
 
     Raises:
+        StringsError: its strings decide; see `layout_like`.
         VariableSizeError: it has none.
         KeyError: it or a type in it is not among `fields`.
     """
+    return _place(_Placer(fields, packing, None, "<"), type_name)
+
+
+def layout_like(fields: Fields, type_name: str, packing: Packing, body: bytes | memoryview, order: Order) -> Layout:
+    """The layout of one message and of those whose strings are as long as its.
+
+    Args:
+        fields: definitions.
+        type_name: the message's.
+        packing: how it was written.
+        body: the message without an encapsulation header.
+        order: its byte order.
+
+    Raises:
+        CutMessageError: it ends too early.
+        VariableSizeError: it holds a sequence.
+    """
+    return _place(_Placer(fields, packing, body, order), type_name)
+
+
+def _place(placer: _Placer, type_name: str) -> Layout:
     leaves: dict[str, Leaf] = {}
-    end = _Placer(fields, packing).message(type_name, 0, "", leaves, 0)
-    return Layout(end, leaves)
+    end = placer.message(type_name, 0, "", leaves, 0)
+    return Layout(end, leaves, tuple(placer.strings))
 
 
 class _Placer:
     """Walks a definition with a running byte position."""
 
-    def __init__(self, fields: Fields, packing: Packing) -> None:
+    def __init__(self, fields: Fields, packing: Packing, body: bytes | memoryview | None, order: Order) -> None:
         self._fields = fields
         self._packing = packing
+        self._body = body
+        self._order = order
+        self.strings: list[tuple[int, int]] = []
         self._numbers = 0
 
     def message(self, type_name: str, at: int, prefix: str, leaves: dict[str, Leaf], depth: int) -> int:
@@ -151,6 +199,8 @@ class _Placer:
         return at
 
     def _number(self, path: str, base: str, shape: tuple[int, ...], at: int, leaves: dict[str, Leaf]) -> int:
+        if base == "string":
+            return self._strings(int(np.prod(shape, dtype=np.int64)), at)
         if base not in _CODES:
             raise VariableSizeError(f"{path} is a {base}")
         width = int(_CODES[base][1:])
@@ -161,6 +211,20 @@ class _Placer:
         at = at if self._packing == "ros1" else self._aligned(at, width)
         leaves[path] = Leaf(_CODES[base], at + width * np.arange(count, dtype=np.int64).reshape(shape))
         return at + width * count
+
+    def _strings(self, count: int, at: int) -> int:
+        if self._body is None:
+            raise StringsError("holds strings")
+        for _ in range(count):
+            at = at if self._packing == "ros1" else self._aligned(at, 4)
+            if at + 4 > len(self._body):
+                raise CutMessageError("ends within its strings")
+            length = int(np.frombuffer(self._body, self._order + "u4", 1, at)[0])
+            self.strings.append((at, length))
+            at += 4 + length
+        if at > len(self._body):
+            raise CutMessageError("ends within its strings")
+        return at
 
     def _widest(self, type_name: str, depth: int) -> int:
         """Alignment of a C structure: that of its widest number."""

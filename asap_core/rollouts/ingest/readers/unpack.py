@@ -8,7 +8,6 @@ from typing import Any
 
 from asap_core.rollouts.ingest.readers.blocks import Channel
 from asap_core.rollouts.ingest.readers.definitions import known_types, stored_types
-from asap_core.rollouts.ingest.readers.layout import Layout, Packing, VariableSizeError, fixed_layout
 
 Unpack = Callable[[bytes | memoryview], Any]
 
@@ -43,19 +42,6 @@ def ros_types(channel: Channel) -> tuple[Any, str]:
     if channel.encoding == "cdr" and name in known_types().fielddefs:
         return known_types(), name
     raise UnreadableDefinitionError(reason)
-
-
-def layout_of(channel: Channel, packing: Packing) -> Layout | None:
-    """Layout of the channel's messages, None if their size varies.
-
-    Raises:
-        UnreadableDefinitionError: no definition.
-    """
-    store, name = ros_types(channel)
-    try:
-        return fixed_layout(store.fielddefs, name, packing)
-    except VariableSizeError:
-        return None
 
 
 def unpacker(channel: Channel) -> Unpack:
