@@ -1,4 +1,4 @@
-"""One small valid file of each human motion format, made from the project's own side step as its tool would write it."""
+"""One small valid file of each human motion format, made from the project's side step as its tool would write it."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def gvhmr_content(motion: HumanMotion) -> dict[str, Any]:
 
 
 def camera_turn(pitch: float) -> Array:
-    """Rotation (3, 3) from the z-up world into a camera (x right, y down, z ahead) that looks along -x, pitched down."""
+    """Rotation (3, 3) from the z-up world into a camera (x right, y down, z ahead) looking along -x, pitched down."""
     level = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
     return Rotation.from_euler("x", pitch, degrees=True).as_matrix() @ level
 
@@ -215,7 +215,7 @@ def lafan_frames() -> dict[str, Array]:
     leg = np.stack([down, -forward, left], axis=1)
     foot = np.stack([forward, down, left], axis=1)
     arms = {"L": np.stack([left, forward, down], axis=1), "R": np.stack([right, forward, up], axis=1)}
-    frames = {name: trunk for name in ("Pelvis", "Torso", "Spine", "Chest", "Neck", "Head")}
+    frames = dict.fromkeys(("Pelvis", "Torso", "Spine", "Chest", "Neck", "Head"), trunk)
     for side in "LR":
         frames |= {f"{side}_Hip": leg, f"{side}_Knee": leg, f"{side}_Ankle": foot, f"{side}_Toe": foot}
         frames |= {f"{side}_{name}": arms[side] for name in ("Thorax", "Shoulder", "Elbow", "Wrist")}
