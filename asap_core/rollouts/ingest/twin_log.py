@@ -1,0 +1,206 @@
+"""A twin recorded the way a robot is: 500 Hz states, commands on policy ticks, mocap on a clock of its own.
+
+What the log was made from is returned beside it, so that ingest can be held against the truth. A twin is a simulator;
+nothing here is a robot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.motions.doctor.joint_orders import G1_ORDERS
+from asap_core.robots.kinematics import LinkStates
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
+from asap_core.rollouts.ingest.lowstate_log import write_g1_log
+from asap_core.rotations import quat_mul, rotate, rotate_inverse, rotvec_to_quat, slerp
+from asap_core.simulators.mujoco import MujocoSimulator
+from asap_core.simulators.protocol import Ids, RobotState
+
+Array = NDArray[np.floating]
+GRAVITY = 9.81
+STATE_HZ = 500
+
+
+@dataclass(frozen=True)
+class SensorSettings:
+    """What lies between the twin and its log."""
+
+    encoder_noise: float = 1e-4
+    """rad."""
+    velocity_noise: float = 5e-3
+    """rad/s."""
+    torque_noise: float = 0.05
+    """N m."""
+    gyro_noise: float = 5e-3
+    """rad/s."""
+    accel_noise: float = 0.05
+    """m/s²."""
+    mocap_hz: float = 120.0
+    mocap_pos_noise: float = 3e-4
+    """m."""
+    mocap_rot_noise: float = float(np.radians(0.11))
+    mocap_offset_s: float = 0.4
+    """mocap time = robot time + offset + drift · robot time."""
+    mocap_drift: float = 0.0
+    mount_rotvec: tuple[float, float, float] = (0.05, -0.1, 0.4)
+    """rad, from the mocap body's frame to the pelvis."""
+    mocap_lever: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """m, the mocap body's origin from the pelvis, in its frame."""
+    arrival_delay_s: float = 5e-4
+    """Mean of the exponential delay of every packet."""
+
+
+class RecordingSimulator:
+    """One robot behind the `Simulator` protocol whose states between the control steps are kept as well."""
+
+    num_envs = 1
+
+    def __init__(self, profile: RobotProfile, physics: PhysicsSettings, delay_s: float = 0.0) -> None:
+        """`delay_s`, a multiple of 2 ms, lies between a command and its effect, besides what `physics` says."""
+        fine = 1.0 / STATE_HZ
+        delay = physics.action_delay * physics.control_dt + delay_s
+        values = physics.model_dump() | {
+            "physics_dt": fine,
+            "control_dt": fine,
+            "action_delay": round(delay / fine),
+        }
+        self.control_dt = physics.control_dt
+        self._repeats = round(physics.control_dt / fine)
+        self._fine = MujocoSimulator(profile, PhysicsSettings.model_validate(values), 1)
+        self.states: list[RobotState] = []
+        self.torques: list[Array] = []
+        self.targets: list[Array] = []
+
+    @property
+    def state(self) -> RobotState:
+        """See `Simulator.state`."""
+        return self._fine.state
+
+    def set_state(self, ids: Ids, state: RobotState) -> None:
+        """See `Simulator.set_state`; what was recorded is forgotten."""
+        self._fine.set_state(ids, state)
+        self.states, self.torques, self.targets = [self._fine.state], [self._fine.joint_torque()], []
+
+    def step(self, joint_target: Array) -> None:
+        """See `Simulator.step`."""
+        self.targets.append(np.array(joint_target))
+        for _ in range(self._repeats):
+            self._fine.step(joint_target)
+            self.states.append(self._fine.state)
+            self.torques.append(self._fine.joint_torque())
+
+    def link_states(self) -> LinkStates:
+        """See `Simulator.link_states`."""
+        return self._fine.link_states()
+
+    def joint_torque(self) -> Array:
+        """See `Simulator.joint_torque`."""
+        return self._fine.joint_torque()
+
+    def foot_contact(self) -> NDArray[np.bool_]:
+        """See `Simulator.foot_contact`."""
+        return self._fine.foot_contact()
+
+
+@dataclass(frozen=True)
+class TwinRecord:
+    """The truth of a run: N states 2 ms apart from time 0 on, M commands a control step apart."""
+
+    joint_names: tuple[str, ...]
+    time: Array
+    """(N,) s."""
+    state: RobotState
+    """N rows."""
+    torque: Array
+    """(N, J) N m that the drives ask for after the step that led to each state."""
+    command_time: Array
+    """(M,) s."""
+    joint_target: Array
+    """(M, J) rad."""
+    kp: Array
+    kd: Array
+    """(J,) gains that are commanded: the nominal ones."""
+
+    @classmethod
+    def of(cls, simulator: RecordingSimulator, profile: RobotProfile) -> TwinRecord:
+        """What a simulator has recorded since its last `set_state`."""
+        names = RobotState.__dataclass_fields__
+        state = RobotState(**{n: np.concatenate([getattr(s, n) for s in simulator.states]) for n in names})
+        return cls(
+            joint_names=profile.joint_names,
+            time=np.arange(len(simulator.states)) / STATE_HZ,
+            state=state,
+            torque=np.concatenate(simulator.torques),
+            command_time=np.arange(len(simulator.targets)) * simulator.control_dt,
+            joint_target=np.concatenate(simulator.targets),
+            kp=np.asarray(profile.kp),
+            kd=np.asarray(profile.kd),
+        )
+
+
+def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: SensorSettings | None = None) -> None:
+    """Write a record as the MCAP of a G1 with mocap: `/lowstate`, `/lowcmd` in SDK order, the pelvis as a pose.
+
+    Args:
+        path: the `.mcap`.
+        record: the run.
+        seed: of the noise.
+        sensors: noise, clocks and mounting.
+    """
+    s = sensors or SensorSettings()
+    rng = np.random.default_rng(seed)
+    state = record.state
+    acc = np.gradient(state.root_lin_vel, record.time, axis=0) + np.array([0.0, 0.0, GRAVITY])
+    mocap = _mocap(record, s, rng)
+
+    def noisy(values: Array, size: float) -> Array:
+        return values + rng.normal(0.0, size, values.shape)
+
+    def arrived(time: Array) -> Array:
+        return np.maximum.accumulate(time + rng.exponential(s.arrival_delay_s, len(time)))
+
+    write_g1_log(
+        path,
+        time=arrived(record.time),
+        joint_pos=_sdk(noisy(state.joint_pos, s.encoder_noise), record.joint_names),
+        joint_vel=_sdk(noisy(state.joint_vel, s.velocity_noise), record.joint_names),
+        joint_torque=_sdk(noisy(record.torque, s.torque_noise), record.joint_names),
+        imu_quat=state.root_quat,
+        ang_vel=noisy(rotate_inverse(state.root_quat, state.root_ang_vel), s.gyro_noise),
+        lin_acc=noisy(rotate_inverse(state.root_quat, acc), s.accel_noise),
+        command_time=arrived(record.command_time),
+        joint_target=_sdk(record.joint_target, record.joint_names),
+        kp=_sdk(record.kp, record.joint_names),
+        kd=_sdk(record.kd, record.joint_names),
+        tick=np.round(record.time * 1000).astype(np.int64),
+        mocap_time=mocap[0],
+        mocap_pos=mocap[1],
+        mocap_quat=mocap[2],
+        mocap_receive_time=arrived(mocap[0]),
+    )
+
+
+def _sdk(values: Array, names: tuple[str, ...]) -> Array:
+    """(…, 29) in the order of the SDK; zeros for joints that the record does not have."""
+    order = G1_ORDERS["unitree29"].joints
+    out = np.zeros((*values.shape[:-1], len(order)))
+    out[..., [order.index(name) for name in names]] = values
+    return out
+
+
+def _mocap(record: TwinRecord, s: SensorSettings, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Stamps on the mocap's clock, positions (K, 3) and orientations (K, 4) of its body."""
+    taken = np.arange(0.0, record.time[-1], 1.0 / s.mocap_hz)
+    quat = slerp(record.state.root_quat, record.time, taken)
+    pelvis = np.stack([np.interp(taken, record.time, column) for column in record.state.root_pos.T], axis=1)
+    stamps = taken + s.mocap_offset_s + s.mocap_drift * taken
+    mount = rotvec_to_quat(np.asarray(s.mount_rotvec, float))
+    place = pelvis + rotate(quat, np.asarray(s.mocap_lever, float))
+    turned = quat_mul(quat, mount)
+    wobble = rotvec_to_quat(rng.normal(0.0, s.mocap_rot_noise, place.shape))
+    return stamps, place + rng.normal(0.0, s.mocap_pos_noise, place.shape), quat_mul(turned, wobble)
