@@ -36,6 +36,7 @@ _EDGE_S = 0.5
 _CORRELATED_S = 0.3
 """Residuals further apart than this are taken as independent."""
 _LEAST_S = 3.0
+_CONVERGED_S = 1e-7
 _TINY = 1e-12
 """Keeps directions that the motion does not show out of divisions by zero."""
 
@@ -248,7 +249,7 @@ class _Problem:
         mount = self._wahba(x)
         free = np.array([0, *([1] if drifts else []), 2, 3, 4, 5, 6, 7])
         scale = 0.1
-        for _ in range(30):
+        for _ in range(15):
             residual, jacobian = self._linear(x, mount)
             scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-6)
             weight = 1 / np.sqrt(1 + (residual / scale) ** 2)
@@ -257,11 +258,11 @@ class _Problem:
             mount = quat_mul(rotvec_to_quat(x[2:5]), mount)
             mount = mount / np.linalg.norm(mount)
             x[2:5] = 0.0
-            if abs(step[0]) < 1e-8:
+            if abs(step[0]) < _CONVERGED_S:
                 break
         residual, jacobian = self._linear(x, mount)
         weight = 1 / np.sqrt(1 + (residual / scale) ** 2)
-        cov = np.zeros((8, 8))
+        cov: Array = np.zeros((8, 8))
         cov[np.ix_(free, free)] = self._covariance(residual, jacobian[:, :, free], weight)
         r2 = 1 - float((residual**2).sum() / ((self._gyro - self._gyro.mean(axis=0)) ** 2).sum())
         if drifts:

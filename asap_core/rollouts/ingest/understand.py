@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from asap_core.evidence import Decision, undecided
-from asap_core.rollouts.ingest.streams import Log
-from asap_core.settings import Settings
+from asap_core.rollouts.ingest.streams import Log, Stream
+from asap_core.rollouts.ingest.understanding.imu import read_imu
+from asap_core.rollouts.ingest.understanding.joint_streams import read_commands, read_joint_states
+from asap_core.rollouts.ingest.understanding.notes import Reading
+from asap_core.rollouts.ingest.understanding.options import UnderstandOptions
+from asap_core.rollouts.ingest.understanding.poses import read_pose
+from asap_core.rollouts.ingest.understanding.time_unit import decide_time_unit
 
-
-class UnderstandOptions(Settings):
-    """What the user says about a log; None leaves it to the evidence. Each is the command line option of its name."""
-
-    joint_order: str | None = None
-    """Name in `asap_core.motions.doctor.joint_orders`, for joint states."""
-    command_order: str | None = None
-    """The same for joint commands."""
-    imu_quat_order: str | None = None
-    """wxyz or xyzw."""
-    pose_quat_order: str | None = None
-    """wxyz or xyzw, of poses and odometry."""
-    time_unit: float | None = None
-    """s per unit of the stored stamps."""
-    angle_unit: str | None = None
-    """rad or deg, of joint angles and velocities."""
-    gyro_unit: str | None = None
-    """rad/s or deg/s."""
-    accel_unit: str | None = None
-    """m/s2 or g."""
-    length_unit: str | None = None
-    """m, cm or mm."""
-    up_axis: str | None = None
-    """x, y or z of poses, odometry and markers."""
-    twist_frame: str | None = None
-    """world or body, of odometry."""
+__all__ = ["UnderstandOptions", "Understood", "understood"]
+_STAMPS = ("receive_time", "source_time")
 
 
 @dataclass(frozen=True)
@@ -43,8 +25,12 @@ class Understood:
     log: Log
     """Streams with stamps in s; joint fields by SDK joint names (`labels`), rad, rad/s; quat wxyz body to world;
     ang_vel rad/s in the body's frame; lin_acc m/s² specific force; positions in m, z up; odometry velocities in the
-    world frame. A stream with an open question is not among them."""
+    world frame. A stream with an open question that it cannot do without is not among them."""
     decisions: tuple[Decision, ...]
+    contradictions: tuple[str, ...] = ()
+    """Where the data speak against what the format says, or against themselves; empty for a sound log."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Stream, or stream and field, → why it is not in `log`."""
 
     @property
     def open(self) -> tuple[Decision, ...]:
@@ -53,9 +39,45 @@ class Understood:
 
 
 def understood(log: Log, options: UnderstandOptions | None = None) -> Understood:
-    """Decide what each stream of `log` means.
+    """Decide what each stream of `log` means. Questions about a stream are asked only where it has the fields.
 
     Raises:
-        ConfigError: an option is not among the valid answers.
+        UnknownNameError: an order among the options is none.
+        InputFileError: joints are named that the robot does not have.
     """
-    raise NotImplementedError
+    options = options or UnderstandOptions()
+    reading = Reading(log.path)
+    unit = decide_time_unit(log, options.time_unit)
+    reading.add(unit.decision)
+    if unit.against_format:
+        reading.contradict(unit.against_format)
+    if unit.seconds is None:
+        reading.left_out |= {stream.name: "the unit of its time stamps is open" for stream in log.streams}
+        return _finish(log, reading, [])
+    streams = [_in_seconds(stream, unit.seconds) for stream in log.streams]
+    imus = [found for s in streams if s.kind == "imu" and (found := read_imu(s, options, reading)) is not None]
+    states = read_joint_states([s for s in streams if s.kind == "joint_state"], streams, imus, options, reading)
+    done: dict[str, Stream] = {s.name: s for s in (*imus, *states)}
+    commands = read_commands([s for s in streams if s.kind == "joint_command"], states, options, reading)
+    done |= {s.name: s for s in commands}
+    for stream in streams:
+        if stream.kind in ("pose", "odometry", "markers"):
+            pose = read_pose(stream, imus, options, reading)
+            done |= {} if pose is None else {pose.name: pose}
+        elif stream.kind == "event":
+            done[stream.name] = stream
+    return _finish(log, reading, [done[s.name] for s in streams if s.name in done])
+
+
+def _finish(log: Log, reading: Reading, streams: list[Stream]) -> Understood:
+    kept = replace(log, streams=tuple(streams))
+    return Understood(kept, tuple(reading.decisions), tuple(reading.contradictions), reading.left_out)
+
+
+def _in_seconds(stream: Stream, seconds: float) -> Stream:
+    if seconds == 1.0:
+        return stream
+    scaled: dict[str, Any] = {
+        name: stamps * seconds for name in _STAMPS if (stamps := getattr(stream, name)) is not None
+    }
+    return replace(stream, **scaled)
