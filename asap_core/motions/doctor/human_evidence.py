@@ -192,11 +192,12 @@ def _ground_tilt(joints: Array, body: Array, axis: Array) -> float | None:
     """Degrees between `axis` and the normal of the plane through the feet where they stand."""
     feet = joints[:, _ANKLES]
     speed = np.linalg.norm(np.diff(feet, axis=0, append=feet[-1:]), axis=2)
-    points = feet[speed < np.percentile(speed[:-1], 40)]
-    centred = points - points.mean(axis=0)
-    _, spread, directions = np.linalg.svd(centred, full_matrices=False)
+    points = feet[speed <= np.percentile(speed[:-1], 40)]
+    if len(points) < 10:
+        return None
+    _, spread, directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     width, thickness = spread[1] / np.sqrt(len(points)), spread[2] / np.sqrt(len(points))
-    if len(points) < 10 or width < _GROUND_WIDTH * _leg(joints) or thickness > 0.3 * width:
+    if width < _GROUND_WIDTH * _leg(joints) or thickness > 0.3 * width:
         return None
     normal = directions[2] * np.sign(directions[2] @ body)
     return float(np.degrees(np.arccos(np.clip(normal @ axis, -1, 1))))
@@ -234,8 +235,8 @@ def _travel(clip: HumanClip) -> dict[str, float]:
     """Root travel over the travel that keeps the standing foot still, for each unit of the translation."""
     joints = clip_joints(clip)
     relative = joints[:, _ANKLES] - joints[:, :1]
-    body = _upright(joints)
-    lower = np.argmin(relative @ body, axis=1)[:-1]
+    down = (joints[:, _ANKLES] - joints[:, [INDEX["Head"]]]).mean(axis=(0, 1))
+    lower = np.argmax(relative @ down, axis=1)[:-1]
     needed = -np.diff(relative, axis=0)[np.arange(len(lower)), lower]
     moved = np.diff(clip.root_translation, axis=0)
     wanted = float((needed * needed).sum())
