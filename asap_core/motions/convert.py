@@ -56,6 +56,9 @@ class Target:
     recompute_velocities: bool = False
     """Accept a clip whose stored velocities are not what they should be; those written are always derived anew."""
 
+    bridge: bool = False
+    """Accept a person's clip with frames missing, and interpolate them."""
+
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in writable():
             raise unknown_name("format to write", self.format, writable())
@@ -116,8 +119,10 @@ def _check(found: Diagnosis, target: Target) -> None:
     path = found.clip.path
     if found.open_questions:
         raise InputFileError(path, "; ".join(decision.text for decision in found.open_questions))
-    refused = {"wrong_fps", "camera_frame"} | (set() if target.recompute_velocities else set(_VELOCITY_CODES))
-    bad = [problem for problem in found.problems if problem.severity == "error" and problem.code in refused]
+    refused = {"wrong_fps", "camera_frame"}
+    refused |= set() if target.recompute_velocities else set(_VELOCITY_CODES)
+    refused |= set() if target.bridge else {"frame_gaps"}
+    bad = [problem for problem in found.problems if problem.code in refused]
     if bad or found.motion is None:
         bad = bad or [problem for problem in found.problems if problem.severity == "error"]
         raise InputFileError(path, "; ".join(f"{problem.text}; {problem.mend}" for problem in bad))

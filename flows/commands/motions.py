@@ -87,6 +87,7 @@ def convert(
     recompute_velocities: Annotated[
         bool, typer.Option("--recompute-velocities", help="Accept clips whose stored velocities are inconsistent.")
     ] = False,
+    bridge: Annotated[bool, typer.Option("--bridge", help="Interpolate frames that a video lacks.")] = False,
     robot: Robot = None,
     fps: Fps = None,
     joint_order: JointOrder = None,
@@ -103,7 +104,7 @@ def convert(
     from asap_core.motions.doctor.options import Options
 
     options = Options(robot, fps, joint_order, dof_set, quat_order, up_axis)
-    target = Target(to, to_fps, to_robot, fill_default, recompute_velocities)
+    target = Target(to, to_fps, to_robot, fill_default, recompute_velocities, bridge)
     if source.resolve() == destination.resolve():
         raise ConfigError(f"{destination}: is the source itself")
     if not (source.is_dir() or destination.is_dir()) and destination.suffix:

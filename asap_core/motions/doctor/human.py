@@ -24,26 +24,15 @@ from asap_core.motions.doctor.human_evidence import (
 )
 from asap_core.motions.doctor.integrity import leaps, repeats
 from asap_core.motions.doctor.options import Options
-from asap_core.motions.doctor.problems import Problem, frame_ranges
-from asap_core.motions.doctor.reading import LENGTH_UNITS
+from asap_core.motions.doctor.problems import Problem
 from asap_core.motions.formats.clip import HumanClip
-from asap_core.motions.human import HumanMotion, resample_pose
-from asap_core.motions.skeleton import INDEX, body_offsets, sole_points, world_rotations
-from asap_core.motions.tables import Source
-from asap_core.rotations import Array, quat_mul, quat_to_rotvec, rotate, rotvec_to_quat
+from asap_core.motions.frame_gaps import bridge_gaps, gaps
+from asap_core.motions.ground_frame import to_human_motion
+from asap_core.motions.human import HumanMotion
+from asap_core.motions.skeleton import sole_points
+from asap_core.rotations import Array
 
-_TOOL = "asap doctor 1"
 _LEAST_FRAMES = 4
-_HALF = float(np.sqrt(0.5))
-_TO_Z_UP = {
-    "z": np.array([1.0, 0, 0, 0]),
-    "y": np.array([_HALF, _HALF, 0, 0]),
-    "x": np.array([_HALF, 0, -_HALF, 0]),
-    "-y": np.array([_HALF, -_HALF, 0, 0]),
-    "-x": np.array([_HALF, 0, _HALF, 0]),
-    "-z": np.array([0.0, 1.0, 0, 0]),
-}
-"""wxyz rotations that bring an up axis to z."""
 _MOST_TURN = 7.0
 """rad; a rotation vector beyond a whole turn is in degrees."""
 
@@ -83,7 +72,7 @@ def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
         clip = replace(clip, joint_rotations=np.radians(clip.joint_rotations))
         up = _up_axis(clip, options)
     camera = camera_frame(clip)
-    frame = _frame(clip, camera)
+    frame = _frame(clip, camera, options)
     rate = fps_evidence(replace(clip, fps=options.fps or clip.fps), up.answer)
     fps, fps_decision = _fps(clip, options, rate)
     decisions = (up, frame, length, angle, fps_decision)
@@ -94,7 +83,7 @@ def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
     problems += repeats(rows)
     if fps is None or undecided(decisions) or frame.answer == "camera":
         return HumanDiagnosis(clip, decisions, tuple(problems), None)
-    motion = _motion(clip, str(up.answer), LENGTH_UNITS[str(length.answer)], fps)
+    motion = to_human_motion(bridge_gaps(clip), fps, up.answer, length.answer)  # type: ignore[arg-type]
     problems += leaps(motion.root_translation, motion.fps) + slide_problems(_soles(motion), motion.fps)
     return HumanDiagnosis(clip, decisions, tuple(problems), motion)
 
@@ -133,9 +122,9 @@ def _up_axis(clip: HumanClip, options: Options) -> Decision:
     return Decision("up axis", answer, score, following, score - others[following], how, "--up-axis")
 
 
-def _frame(clip: HumanClip, figures: CameraFigures) -> Decision:
+def _frame(clip: HumanClip, figures: CameraFigures, options: Options) -> Decision:
     """World or camera: a camera's frame has its y axis down, or is pitched against the standing body."""
-    suspect = clip.declared.frame == "camera" or camera_frame_suspect(figures)
+    suspect = clip.declared.frame == "camera" or (options.up_axis is None and camera_frame_suspect(figures))
     how = f"the standing body is {figures.tilt:.0f} deg from {figures.up}"
     if figures.ground_tilt is not None:
         how += f", the ground under its feet {figures.ground_tilt:.0f} deg"
@@ -156,9 +145,9 @@ def _fps(clip: HumanClip, options: Options, rate: RateFigures) -> tuple[float | 
 
 def _against_format(clip: HumanClip, decisions: tuple[Decision, ...]) -> list[Problem]:
     declared = {
-        "up axis": clip.declared.up_axis or "z",
-        "length unit": clip.declared.length_unit or "m",
-        "angle unit": clip.declared.angle_unit or "rad",
+        "up axis": clip.declared.up_axis,
+        "length unit": clip.declared.length_unit,
+        "angle unit": clip.declared.angle_unit,
     }
     problems = []
     for decision in decisions:
@@ -187,31 +176,12 @@ def _rate_problems(fps: float | None, rate: RateFigures) -> list[Problem]:
 
 
 def _gaps(clip: HumanClip) -> list[Problem]:
-    if clip.frame_index is None:
+    missing = gaps(clip)
+    if not missing:
         return []
-    gaps = np.flatnonzero(np.diff(clip.frame_index) > 1)
-    if gaps.size == 0:
-        return []
-    missing = int((np.diff(clip.frame_index) - 1).sum())
-    text = f"{missing} frames of the video are missing in {gaps.size} gaps"
-    return [Problem("warning", "frame_gaps", text, frame_ranges(gaps + 1), "asap convert SRC DST (interpolates them)")]
-
-
-def _motion(clip: HumanClip, up: str, scale: float, fps: float) -> HumanMotion:
-    """Z up, metres, the root at the pelvis, missing frames interpolated."""
-    turn = _TO_Z_UP[up]
-    rotations = clip.joint_rotations.copy()
-    rotations[:, 0] = quat_to_rotvec(quat_mul(turn, rotvec_to_quat(rotations[:, 0])))
-    root = rotate(turn, clip.root_translation) * scale
-    skeleton = body_offsets() if clip.skeleton is None else clip.skeleton * scale
-    if clip.root_point == "hip_centre":
-        hips = skeleton[[INDEX["L_Hip"], INDEX["R_Hip"]]].mean(axis=0)
-        root = root - world_rotations(rotations)[:, 0] @ hips
-    if clip.frame_index is not None and (np.diff(clip.frame_index) > 1).any():
-        times = (clip.frame_index - clip.frame_index[0]).astype(float)
-        rotations, root = resample_pose(rotations, root, times, np.arange(times[-1] + 1))
-    source = Source(clip.path.as_posix(), clip.sha256, f"{_TOOL} {clip.format}")
-    return HumanMotion(clip.name, fps, rotations, root, skeleton, source)
+    count = sum(last - first + 1 for first, last in missing)
+    text = f"{count} frames of the video are missing in {len(missing)} gaps, the first {missing[0][0]}-{missing[0][1]}"
+    return [Problem("warning", "frame_gaps", text, "", "asap convert SRC DST --bridge (interpolates them)")]
 
 
 def _soles(motion: HumanMotion) -> Array:

@@ -70,7 +70,7 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     rate = decide_rate(clip, reading, poses, options)
     decisions = (*orders.decisions, up, length, angle, rate.decision)
     problems = [*damage, *_against_format(clip, decisions), *repeated_frames(clip)]
-    problems += _rate_problems(rate) + _other_model(orders)
+    problems += _rate_problems(clip, rate) + _other_model(orders)
     if rate.fps is not None:
         velocities = judge_velocities(clip, reading, _body_order(clip, orders), rate.fps)
         decisions += velocities.decisions
@@ -111,10 +111,9 @@ def _against_format(clip: RobotClip, decisions: tuple[Decision, ...]) -> list[Pr
         "length unit": clip.declared.length_unit,
         "angle unit": clip.declared.angle_unit,
     }
-    expected = {"up axis": "z", "length unit": "m", "angle unit": "rad"}
     problems = []
     for decision in decisions:
-        said = declared.get(decision.question) or expected.get(decision.question)
+        said = declared.get(decision.question)
         if said is None or decision.answer in (None, said, "named") or decision.how.startswith("the option"):
             continue
         text = f"{decision.question} is {decision.answer}, {clip.format} says {said} ({decision.how})"
@@ -123,11 +122,18 @@ def _against_format(clip: RobotClip, decisions: tuple[Decision, ...]) -> list[Pr
     return problems
 
 
-def _rate_problems(rate: Rate) -> list[Problem]:
-    if rate.suggested is None or rate.fps is None:
+def _rate_problems(clip: RobotClip, rate: Rate) -> list[Problem]:
+    if rate.fps is None:
         return []
-    text = f"the rate of {rate.fps:g} Hz is off by {rate.fps / rate.suggested:.2f}: {rate.decision.how}"
-    return [Problem("error", "wrong_fps", text, "", f"asap convert SRC DST --fps {rate.suggested:.4g}")]
+    problems = []
+    if clip.fps is not None and abs(clip.fps - rate.fps) > 1e-6 * rate.fps:
+        text = f"--fps {rate.fps:g} overrules the file, which says {clip.fps:g}"
+        problems.append(Problem("warning", "fps_overruled", text))
+    if rate.suggested is not None:
+        text = f"the rate of {rate.fps:g} Hz is off by {rate.fps / rate.suggested:.2f}: {rate.decision.how}"
+        mend = f"asap convert SRC DST --fps {rate.suggested:.4g}"
+        problems.append(Problem("error", "wrong_fps", text, "", mend))
+    return problems
 
 
 def _other_model(orders: Orders) -> list[Problem]:
