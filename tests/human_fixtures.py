@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -248,7 +249,9 @@ def write_bvh(
         place = "" if j else "Xposition Yposition Zposition "
         lines.append(f"{pad}\tCHANNELS {3 if j else 6} {place}{channels}")
         turn = above.T @ local[:, j] @ frames[name]
-        columns.append(Rotation.from_matrix(turn).as_euler(order, degrees=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # gimbal lock: the angles are still right
+            columns.append(Rotation.from_matrix(turn).as_euler(order, degrees=True))
         for child in children[name]:
             open_joint(child, depth + 1)
         if not children[name]:
