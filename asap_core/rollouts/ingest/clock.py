@@ -220,7 +220,7 @@ def _by_stamps(stream: Stream, stamps: Float64, repeats: int, run: float) -> Clo
         count = np.append(0.0, np.cumsum(missing + 1))
         slope, offset = np.polyfit(count, time, 1)
         line = offset + slope * count
-        if np.abs(time - line).max() < period / 2:
+        if is_line(time - line, single, period):
             source, jitter, time = "counted", float(np.percentile(np.abs(time - line), 95)), line
     packets = replace(
         _packets(source, time, run),
@@ -231,6 +231,16 @@ def _by_stamps(stream: Stream, stamps: Float64, repeats: int, run: float) -> Clo
         jitter_p95_s=jitter,
     )
     return Clocked(take(stream, kept), time, packets)
+
+
+def is_line(residual: Float64, steps: Float64, period: float) -> bool:
+    """Whether times that miss a line by `residual` (N,) do so by jitter alone.
+
+    Independent jitter shows in the steps √2 times as large as in the residual; a loop that slips or wanders misses the
+    line by more than its steps tell.
+    """
+    jitter = float(np.std(steps)) / np.sqrt(2)
+    return float(np.sqrt((residual**2).mean())) < 2 * jitter + 0.01 * period
 
 
 def _packets(source: Source, time: Float64, run: float) -> Packets:

@@ -10,7 +10,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from asap_core.errors import StageError, unknown_name
 from asap_core.rollouts.ingest.actions import ActionRule
-from asap_core.rollouts.ingest.clock import Clocked
+from asap_core.rollouts.ingest.clock import Clocked, is_line
 from asap_core.rotations import slerp
 
 Float64 = NDArray[np.float64]
@@ -20,8 +20,7 @@ LOW_PASS_HZ = 20.0
 LONGEST_STATE_GAP_S = 0.06
 _SAME_RATE = 0.1
 """A log whose samples are as far apart as the control steps, within this share, is taken row by row."""
-_LOOSE_TICKS = 0.25
-"""Periods from the line that the ticks may be before they are used as they came."""
+_SAME_TIME_S = 1e-4
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def command_ticks(command: Clocked, control_dt: float = 0.02) -> Ticks:
     number = np.append(0, np.cumsum(np.maximum(whole, 1))).astype(np.intp)
     slope, offset = _robust_line(number.astype(float), times)
     residual = np.abs(times - offset - slope * number)
-    loose = bool(np.percentile(residual, 95) > _LOOSE_TICKS * slope)
+    loose = not is_line(residual, (steps - whole * slope)[whole > 0], slope)
     every = np.arange(number[-1] + 1)
     at = np.searchsorted(number, every, side="right") - 1
     grid = np.interp(every, number, times) if loose else offset + slope * every
@@ -199,9 +198,9 @@ class _Sampler:
         self._period = ticks.period
         time = source.time
         self._as_rows = len(time) == len(ticks.time) and bool(np.array_equal(time, ticks.time))
-        after = np.searchsorted(time, self._at, side="left").clip(0, len(time) - 1)
-        before = np.searchsorted(time, self._at, side="right").clip(1) - 1
-        inside = (self._at >= time[0]) & (self._at <= time[-1])
+        after = np.searchsorted(time, self._at - _SAME_TIME_S, side="left").clip(0, len(time) - 1)
+        before = np.searchsorted(time, self._at + _SAME_TIME_S, side="right").clip(1) - 1
+        inside = (self._at >= time[0] - _SAME_TIME_S) & (self._at <= time[-1] + _SAME_TIME_S)
         self.valid: Mask = inside & (time[after] - time[before] <= max(LONGEST_STATE_GAP_S, 1.5 * control_dt))
 
     def values(self, field: str) -> Float64:

@@ -18,7 +18,7 @@ _TURNS_RAD = 2e-3
 """rad rms over a window; below, the gyro is not asked."""
 _UPRIGHT_RAD, _UPRIGHT_MARGIN = np.radians(30.0), np.radians(20.0)
 _RPY_RAD, _RPY_MARGIN = 0.01, 0.05
-_VECTOR_R2, _VECTOR_MARGIN = 0.9, 0.2
+_VECTOR_R2, _VECTOR_MARGIN = 0.9, 0.1
 _TAKE_S = 60.0
 
 

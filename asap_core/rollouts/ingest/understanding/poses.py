@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from asap_core.errors import StageError
+from asap_core.evidence import Decision
 from asap_core.rollouts.ingest.clock import clocked
 from asap_core.rollouts.ingest.streams import Stream
 from asap_core.rollouts.ingest.understanding.imu import in_time
@@ -48,12 +49,7 @@ def read_pose(stream: Stream, imus: list[Stream], options: UnderstandOptions, re
     places = np.asarray(values[field], float)
     centre = _means(places) if stream.kind == "markers" else places
     imu = _against_imu(stream, imus)
-    unit_found, axis_found = length_and_up("--length-unit", "--up-axis", stream.name, centre)
-    if stream.kind == "markers":
-        axis_found = replace(axis_found, answer=None, how="single markers do not show it")
-    elif imu is not None and imu.gravity:
-        best = max(imu.gravity, key=lambda order: imu.r2[order])
-        axis_found = up_by_gravity(axis_found.question, axis_found.option, imu.gravity[best])
+    unit_found, axis_found = _length_and_up(stream, centre, imu, options)
     unit = reading.settle(unit_found, options.length_unit, known(stream.declared, "length_unit", LENGTH_UNITS))
     axis = reading.settle(axis_found, options.up_axis, known(stream.declared, "up_axis", UP_AXES))
     if unit is None or axis is None:
@@ -79,6 +75,20 @@ def read_pose(stream: Stream, imus: list[Stream], options: UnderstandOptions, re
     if "lin_vel" in values:
         values = _in_world(stream, values, options, reading)
     return replace(stream, values=values)
+
+
+def _length_and_up(
+    stream: Stream, centre: Array, imu: AgainstImu | None, options: UnderstandOptions
+) -> tuple[Decision, Decision]:
+    names = ("--length-unit", "--up-axis", stream.name)
+    unit_found, axis_found = length_and_up(*names, centre, options.up_axis)
+    if stream.kind == "markers":
+        return unit_found, replace(axis_found, answer=None, how="single markers do not show it")
+    if imu is None or not imu.gravity:
+        return unit_found, axis_found
+    best = max(imu.gravity, key=lambda order: imu.r2[order])
+    axis_found = up_by_gravity(axis_found.question, axis_found.option, imu.gravity[best])
+    return length_and_up(*names, centre, options.up_axis or axis_found.answer)[0], axis_found
 
 
 def _against_imu(stream: Stream, imus: list[Stream]) -> AgainstImu | None:

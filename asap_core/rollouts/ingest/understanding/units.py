@@ -78,14 +78,20 @@ def accel_unit(question: str, option: str, lin_acc: Array) -> Decision:
     return replace(decide(question, scores, f"median {size:.3g}", option, 0.5, -0.2), unit="ln")
 
 
-def length_and_up(option_unit: str, option_axis: str, name: str, pos: Array) -> tuple[Decision, Decision]:
-    """Unit and up axis of root positions (N, 3) or markers' mean (N, 3): the steady axis at a root's height is up."""
+def length_and_up(
+    option_unit: str, option_axis: str, name: str, pos: Array, up: str | None = None
+) -> tuple[Decision, Decision]:
+    """Unit and up axis of root positions (N, 3) or markers' mean (N, 3): the steady axis at a root's height is up.
+
+    Args:
+        up: the up axis where it is known otherwise; the unit is then judged by it alone.
+    """
     median, spread = np.nanmedian(pos, axis=0), np.nanstd(pos, axis=0)
     steady = 1 - spread / max(float(spread.max()), _STILL * float(np.abs(median).max()), 1e-12)
     units, axes = dict.fromkeys(LENGTH_UNITS, 0.0), dict.fromkeys(UP_AXES, 0.0)
     for unit, metres in LENGTH_UNITS.items():
         for k, axis in enumerate(UP_AXES):
-            if _HEIGHT[0] <= median[k] * metres <= _HEIGHT[1]:
+            if up in (None, axis) and _HEIGHT[0] <= median[k] * metres <= _HEIGHT[1]:
                 units[unit] = max(units[unit], 0.5 + 0.5 * float(steady[k]))
                 axes[axis] = max(axes[axis], 0.5 + 0.5 * float(steady[k]))
     where = ", ".join(f"{v:.3g}" for v in median)
