@@ -85,6 +85,13 @@ def _retarget(root: Path) -> Figures:
     return dict(bench(shared, read_params(root).retarget))
 
 
+def _doctor(root: Path) -> Figures:
+    """How fast and how right `asap doctor` is, on made clips and, where present, the published ones."""
+    from asap_core.motions.doctor.bench import bench
+
+    return bench(Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared")))
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -95,6 +102,7 @@ def _best(command: list[str], root: Path) -> float:
 
 
 _BENCHES: dict[str, Callable[[Path], Figures]] = {
+    "doctor": _doctor,
     "policy": _policy,
     "repro": _repro,
     "retarget": _retarget,

@@ -52,10 +52,8 @@ def _measure_made(figures: dict[str, float]) -> list[float]:
         motion = walk_and_hop(robot)
         with tempfile.TemporaryDirectory() as folder:
             for name, path in _written(motion, Path(folder)):
-                took = [
-                    _timed(path, Options(fps=_RATELESS.get(name), dof_set=_dof_set(name, robot)))
-                    for _ in range(_REPEATS)
-                ]
+                options = Options(fps=_RATELESS.get(name), dof_set="asap23" if robot == "g1_23dof" else None)
+                took = [_timed(path, options) for _ in range(_REPEATS)]
                 times.append(min(seconds for seconds, _ in took))
                 wrong += not took[0][1]
                 count += 1
@@ -66,11 +64,6 @@ def _measure_made(figures: dict[str, float]) -> list[float]:
     figures["made_clips"] = count
     figures["made_clips_false_alarms"] = wrong
     return times
-
-
-def _dof_set(format_name: str, robot: str) -> str | None:
-    """23 nameless joints are refused without."""
-    return "asap23" if robot == "g1_23dof" and format_name != "asap_pkl" else None
 
 
 def _written(motion: RobotMotion, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -98,11 +91,8 @@ def _in_every_order(motion: RobotMotion) -> Iterator[RobotClip]:
 def _same(found: RobotMotion, made: RobotMotion) -> bool:
     """Whether the doctor read every number as it was meant; quaternions may have the other sign."""
     turned = np.abs((found.root_quat * made.root_quat).sum(axis=1)).min()
-    return found.joint_names == made.joint_names and bool(
-        np.allclose(found.joint_pos, made.joint_pos)
-        and np.allclose(found.root_pos, made.root_pos)
-        and turned > 1 - 1e-9
-    )
+    near = np.allclose(found.joint_pos, made.joint_pos) and np.allclose(found.root_pos, made.root_pos)
+    return found.joint_names == made.joint_names and bool(near and turned > 1 - 1e-9)
 
 
 def _measure_published(clips: list[RobotClip], humans: list[HumanClip], figures: dict[str, float]) -> None:

@@ -51,8 +51,8 @@ _G1_ORDERS = (
     *_subset("unitree27", _UNITREE_27, "g1_29dof"),
 )
 G1_ORDERS: dict[str, JointOrder] = {order.name: order for order in _G1_ORDERS}
-DOF_SETS = {"asap23": "asap23", "unitree23": "unitree23"}
-"""Values of `--dof-set` and the order that each means in files that do not say."""
+DOF_SETS = ("asap23", "unitree23")
+"""Values of `--dof-set`: which 23 joints a file without names has."""
 
 
 def orders_of_width(width: int, robot: RobotProfile | None = None) -> tuple[JointOrder, ...]:

@@ -1,4 +1,4 @@
-"""Clean clips made from kinematics alone, and the same put into the layouts of files: what the doctor is measured on."""
+"""Clean clips made from kinematics alone, and the same in the layouts of files: what the doctor is measured on."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for kind, value, valid in (
-            ("dof set", self.dof_set, tuple(DOF_SETS)),
+            ("dof set", self.dof_set, DOF_SETS),
             ("quaternion order", self.quat_order, QUAT_ORDERS),
             ("up axis", self.up_axis, UP_AXES),
         ):

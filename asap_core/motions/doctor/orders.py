@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from asap_core.errors import InputFileError
 from asap_core.evidence import Decision, given
 from asap_core.motions.doctor.body_match import OTHER_MODEL_MM, SAME_MM, body_distances, local_distances
-from asap_core.motions.doctor.joint_orders import DOF_SETS, JointOrder, get_order, orders_of_width
+from asap_core.motions.doctor.joint_orders import JointOrder, get_order, orders_of_width
 from asap_core.motions.doctor.options import QUAT_ORDERS, Options
 from asap_core.motions.doctor.support import support_scores
 from asap_core.motions.doctor.weigh import least
@@ -20,8 +20,9 @@ _BODY_SHARE, _BODY_APART = 0.2, 5.0
 """Stored bodies: the best must be below this share of the next, and by so many mm."""
 _SUPPORT_SHARE, _SUPPORT_APART = 0.7, 0.02
 """Standing test: the same, in m/s."""
-_CONTRADICTS = 0.5
+_CONTRADICTS = 0.65
 """A format's word on an order is doubted only if another fits with less than this share of its figure."""
+_AMBIGUOUS_WIDTH = 23
 _SUPPORT_HOW = "speed of the stiller foot with limits and tilt"
 
 
@@ -86,13 +87,15 @@ def _candidates(clip: RobotClip, options: Options) -> tuple[JointOrder, ...]:
     width = clip.joint_pos.shape[1]
     if clip.joint_names is not None:
         return (_named(clip, options),)
-    chosen = options.joint_order or (DOF_SETS[options.dof_set] if options.dof_set and width == 23 else None)
-    if chosen is not None:
-        order = get_order(chosen, robot)
+    if options.joint_order is not None:
+        order = get_order(options.joint_order, robot)
         if len(order.joints) != width:
-            raise InputFileError(clip.path, f"joints: found {width}, expected {len(order.joints)} for {chosen}")
+            found_joints = f"joints: found {width}, expected {len(order.joints)}"
+            raise InputFileError(clip.path, f"{found_joints} for {options.joint_order}")
         return (order,)
     found = orders_of_width(width, robot)
+    if options.dof_set is not None and width == _AMBIGUOUS_WIDTH:
+        return tuple(order for order in found if order.name.startswith(options.dof_set))
     if not found:
         raise InputFileError(
             clip.path,
@@ -148,12 +151,15 @@ def _decide_joint(
     if clip.joint_names is not None:
         return given(_JOINT, "named", "the file names its joints", "--joint-order")
     if len(candidates) == 1:
-        how = "the option says so" if options.joint_order or options.dof_set else "the only one that fits"
+        how = "the option says so" if options.joint_order else "the only one that fits"
         return given(_JOINT, candidates[0].name, how, "--joint-order")
     figures = weights.of_joints(quat)
-    option = "--dof-set asap23|unitree23" if clip.joint_pos.shape[1] == 23 else "--joint-order"
+    option = "--dof-set asap23|unitree23" if clip.joint_pos.shape[1] == _AMBIGUOUS_WIDTH else "--joint-order"
     found = least(_JOINT, figures, weights.unit, weights.how, option, weights.share, weights.apart)
-    if weights.unit != "mm" and clip.joint_pos.shape[1] == 23 and clip.declared.joint_order is None:
+    if options.dof_set is not None and found.answer is None:
+        return given(_JOINT, options.dof_set, "the option says so", option)
+    proven = weights.unit == "mm" or options.dof_set is not None or clip.declared.joint_order is not None
+    if clip.joint_pos.shape[1] == _AMBIGUOUS_WIDTH and not proven:
         how = (
             "23 nameless joints are asap23 (whole waist) or unitree23 (waist yaw, wrist roll), and nothing proves which"
         )

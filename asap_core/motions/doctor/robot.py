@@ -76,7 +76,7 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
         decisions += velocities.decisions
         problems += [*velocities.problems, *jumps(clip, reading, rate.fps), *limit_problems(clip, reading, rate.fps)]
         problems += contact_problems(reading.profile, poses, rate.fps)
-        problems += swap_problem(clip, reading) if orders.body is None and clip.joint_names is None else []
+        problems += swap_problem(clip, reading, poses) if orders.body is None and clip.joint_names is None else []
     found = RobotDiagnosis(clip, decisions, (*problems, *notes), reading, None)
     if found.open_questions or rate.fps is None:
         return found

@@ -16,6 +16,8 @@ _TILT_WEIGHT = 0.1
 """m/s per rad of mean root tilt."""
 _LIMIT_WEIGHT = 0.3
 """m/s per rad beyond the joint limits, summed over joints."""
+_UNUSUAL_AXIS = 0.5
+"""rad that a world with y up has to be better by, as most have z up."""
 _UP = {"z": np.array([0.0, 0.0, 1.0]), "y": np.array([0.0, 1.0, 0.0])}
 
 
@@ -41,7 +43,7 @@ def support_scores(
             wxyz = as_wxyz(clip.root_quat[frames], quat)
             world = rotate(wxyz[:, None, None], soles) + root[:, None, None]
             speed = _stiller_foot(world, clip.fps or 30.0)
-            tilt = min(mean_tilt(wxyz, axis) for axis in _UP)
+            tilt = min(mean_tilt(wxyz, "z"), mean_tilt(wxyz, "y") + _UNUSUAL_AXIS)
             scores[order.name, quat] = speed + _TILT_WEIGHT * tilt + _LIMIT_WEIGHT * float(beyond.sum(axis=1).mean())
     return scores
 
