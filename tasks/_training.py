@@ -9,10 +9,13 @@ import pandas as pd
 
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
+from asap_core.environments.preflight import preflight
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.tracking import TrackingEnv
+from asap_core.errors import StageError
 from asap_core.files import atomic_file
 from asap_core.motions.robot import RobotMotion
+from asap_core.progress import console
 from asap_core.robots import get_profile
 from asap_core.simulators.factory import make_simulator
 from asap_core.training.contract import PolicyContract
@@ -27,6 +30,19 @@ def training_reference(params: Params, root: Path) -> ReferenceMotion:
     """The retargeted motion that is trained, at the control rate."""
     motion = RobotMotion.load(root / "data" / "retargeted" / f"{params.motions.train}.parquet")
     return ReferenceMotion.from_motion(motion, get_profile(params.robot), params.simulation.physics.control_dt)
+
+
+def check_reference(params: Params, reference: ReferenceMotion) -> None:
+    """Evaluate the environment's terminations on the reference itself; frames other than the first only warn.
+
+    Raises:
+        StageError: every episode from the first frame would end at step 0.
+    """
+    found = preflight(reference, get_profile(params.robot), params.tracking.termination)
+    if found.ends[0]:
+        raise StageError(f"motion {reference.name!r}: {found.text()}; mend the motion or tracking.termination")
+    if not found.accepted:
+        console.print(f"motion {reference.name!r}: {found.text()}", highlight=False, soft_wrap=True)
 
 
 def make_env(

@@ -9,7 +9,7 @@ from asap_core.config import Params
 from asap_core.files import atomic_dir, content_key, sha256_file
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
-from tasks._training import contract_of, make_env, nominal_score, training_reference, write_history
+from tasks._training import check_reference, contract_of, make_env, nominal_score, training_reference, write_history
 from tasks.item_store import code_version
 
 CODE = (
@@ -28,9 +28,14 @@ _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "pretrain"}
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
-    """Train `motions.train`; writes models/pretrained. Resumes an interrupted run of the same inputs exactly."""
+    """Train `motions.train`; writes models/pretrained. Resumes an interrupted run of the same inputs exactly.
+
+    Raises:
+        StageError: the environment would end every episode in the motion's first frame.
+    """
     use_threads(params.simulation.threads)
     reference = training_reference(params, root)
+    check_reference(params, reference)
     motion_file = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
     key = content_key(sha256_file(motion_file), code_version(*CODE), params.model_dump(mode="json", include=_SECTIONS))
     state_dir = root / ".asap" / "state" / "pretrain" / key

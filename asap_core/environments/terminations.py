@@ -61,6 +61,11 @@ class TerminationCurriculum:
         self.distance = float(np.clip(self.distance, s.distance_end, s.distance_start))
 
 
+def tilt_of(root_quat: NDArray[np.floating]) -> NDArray[np.floating]:
+    """(N,) larger horizontal component of gravity in the pelvis frame of orientations (N, 4)."""
+    return np.asarray(np.abs(projected_gravity(root_quat)[:, :2]).max(axis=1))
+
+
 def failed(
     state: RobotState, link_distance: NDArray[np.floating], distance_limit: float, tilt_limit: float
 ) -> NDArray[np.bool_]:
@@ -72,7 +77,7 @@ def failed(
         distance_limit: m.
         tilt_limit: see `TerminationSettings.tilt`.
     """
-    tilted = (np.abs(projected_gravity(state.root_quat)[:, :2]) > tilt_limit).any(axis=1)
+    tilted = tilt_of(state.root_quat) > tilt_limit
     far = (link_distance > distance_limit).any(axis=1)
     broken = ~(np.isfinite(state.joint_pos).all(axis=1) & np.isfinite(state.joint_vel).all(axis=1))
     return np.asarray(tilted | far | broken, bool)
