@@ -178,6 +178,7 @@ def write_ros1_bag(path: Path, run: Sequence[Recorded], compression: str | None 
     store = ros1_types()
     writer = Ros1Writer(path)
     if compression:
+        writer.chunk_threshold = 50_000
         writer.set_compression(Ros1Writer.CompressionFormat[compression.upper()])
     with writer:
         connections: dict[str, Any] = {}

@@ -76,6 +76,8 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         else:
             address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as database:
+            # Otherwise SQLite refuses a file that is shorter than its header says, however much of it is there.
+            database.execute("PRAGMA writable_schema = ON")
             database.text_factory = lambda data: data.decode(errors="replace")
             yield database
 

@@ -5,6 +5,7 @@ A message with strings has no fixed places, but all messages whose strings are a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -200,11 +201,11 @@ class _Placer:
 
     def _number(self, path: str, base: str, shape: tuple[int, ...], at: int, leaves: dict[str, Leaf]) -> int:
         if base == "string":
-            return self._strings(int(np.prod(shape, dtype=np.int64)), at)
+            return self._strings(math.prod(shape), at)
         if base not in _CODES:
             raise VariableSizeError(f"{path} is a {base}")
         width = int(_CODES[base][1:])
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         self._numbers += count
         if self._numbers > _MAX_NUMBERS:
             raise VariableSizeError(f"more than {_MAX_NUMBERS} numbers in a message")
