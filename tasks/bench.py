@@ -92,6 +92,13 @@ def _doctor(root: Path) -> Figures:
     return bench(Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared")))
 
 
+def _ingest(root: Path) -> Figures:
+    """How fast a log of a robot is read, and the memory that ten minutes of it take."""
+    from asap_core.rollouts.ingest.bench import decode_bench
+
+    return dict(decode_bench())
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -103,6 +110,7 @@ def _best(command: list[str], root: Path) -> float:
 
 _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "doctor": _doctor,
+    "ingest": _ingest,
     "policy": _policy,
     "repro": _repro,
     "retarget": _retarget,
