@@ -49,6 +49,8 @@ class MotionsSettings(Settings):
 
     source: str = "data/human"
     """Folder of AMASS-layout npz files, relative to the project or absolute."""
+    body_models: str | None = None
+    """Folder of licensed SMPL model files, from which betas give each person's own bones; the free body without it."""
     names: tuple[str, ...] = Field(min_length=1)
     """File names without `.npz`."""
     train: str

@@ -8,13 +8,14 @@ from typing import Any
 
 from asap_core.config import Params
 from asap_core.errors import InputFileError
-from asap_core.files import atomic_dir, content_key, sha256_file, write_json
+from asap_core.files import atomic_dir, content_key, sha256_file, sha256_tree, write_json
 from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.human import HumanMotion
 from tasks._motions import Batch
 from tasks.item_store import ItemStore, code_version
 
 CODE = (
+    "asap_core/restricted_pickle.py",
     "asap_core/rotations.py",
     "asap_core/motions",
     "tasks/_motions.py",
@@ -31,7 +32,9 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     """
     batch = Batch("reconstruct")
     store, code = ItemStore(root), code_version(*CODE)
-    batch.run(list(params.motions.names), lambda name: _item(params.motions.source, name, root, store, code))
+    models = None if params.motions.body_models is None else root / params.motions.body_models
+    key = code if models is None else content_key(code, sha256_tree(models))
+    batch.run(list(params.motions.names), lambda name: _item(params.motions.source, name, root, store, key, models))
     batch.require(params.motions.train)
     motions: dict[str, Any] = {}
     with atomic_dir(root / "data" / "reconstructed") as out:
@@ -44,7 +47,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     return {"motions": len(motions), "left_out": len(batch.left_out), "frames": frames}
 
 
-def _item(source: str, name: str, root: Path, store: ItemStore, code: str) -> Path:
+def _item(source: str, name: str, root: Path, store: ItemStore, code: str, models: Path | None) -> Path:
     named = f"{source}/{name}.npz"
     path = root / named
     if not path.is_file():
@@ -53,7 +56,7 @@ def _item(source: str, name: str, root: Path, store: ItemStore, code: str) -> Pa
 
     def make(folder: Path) -> None:
         try:
-            motion = read_amass(path, name, named)
+            motion = read_amass(path, name, named, models)
         except InputFileError as error:
             raise InputFileError(named, error.reason) from None
         motion.save(folder / "motion.parquet")

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 
 from asap_core.errors import InputFileError
+from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.formats.clip import HumanClip
 from asap_core.motions.formats.table import read_any
 from asap_core.motions.ground_frame import to_human_motion
@@ -150,3 +151,13 @@ def test_motion_takes_the_shaped_bones_and_the_pelvis_from_the_models_origin(tmp
     joints = _joints(fields, betas)
     np.testing.assert_allclose(motion.skeleton[1:], joints[1:] - joints[list(PARENTS[1:])], atol=1e-12)
     np.testing.assert_allclose(motion.root_translation, sample.root_translation + joints[0], atol=1e-6)
+
+
+def test_amass_clips_can_be_read_with_the_licensed_bones(tmp_path: Path) -> None:
+    fields, betas = _model(), np.linspace(-1, 1, 10)
+    made.write_asap_smpl(tmp_path / "clip.npz", made.sample(), betas=betas)
+    np.savez(tmp_path / "SMPL_NEUTRAL.npz", **fields)
+    plain, shaped = read_amass(tmp_path / "clip.npz"), read_amass(tmp_path / "clip.npz", body_models=tmp_path)
+    joints = _joints(fields, betas)
+    np.testing.assert_allclose(shaped.root_translation - plain.root_translation, np.tile(joints[0], (60, 1)), atol=1e-9)
+    np.testing.assert_allclose(shaped.skeleton[1:], joints[1:] - joints[list(PARENTS[1:])], atol=1e-12)

@@ -18,6 +18,7 @@ from asap_core.files import atomic_file
 from asap_core.motions.formats.smpl_npz import MODEL_OF_WIDTH, read_smpl_npz
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.skeleton import body_offsets
+from asap_core.motions.smpl_shape import body_for
 from asap_core.motions.tables import Source
 from asap_core.rotations import Array
 
@@ -25,13 +26,16 @@ TOOL = "asap reader amass 1"
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def read_amass(path: Path | str, name: str | None = None, source_path: str | None = None) -> HumanMotion:
+def read_amass(
+    path: Path | str, name: str | None = None, source_path: str | None = None, body_models: Path | None = None
+) -> HumanMotion:
     """Read a clip; only the fields that are needed are opened, and never with pickle.
 
     Args:
         path: npz with `poses` (or `root_orient`, `pose_body`), `trans`, `mocap_framerate` (or `mocap_frame_rate`).
         name: name of the motion; the file's stem if absent.
         source_path: what the record's source shall name; `path` if absent.
+        body_models: folder of licensed model files; one that fits gives the person's own bones and pelvis.
 
     Raises:
         InputFileError: missing, truncated, another layout, a wrong width, a NaN or no frame rate.
@@ -40,10 +44,12 @@ def read_amass(path: Path | str, name: str | None = None, source_path: str | Non
     clip = read_smpl_npz(path, "amass", tuple(MODEL_OF_WIDTH))
     source = Source(source_path or path.as_posix(), clip.sha256, TOOL)
     assert clip.fps is not None  # the reader refuses a file without
+    body = body_for(clip, body_models)
+    root, skeleton = clip.root_translation, body_offsets()
+    if body is not None:
+        root, skeleton = root + body.rest_joints(clip.betas)[0], body.offsets(clip.betas)
     try:
-        return HumanMotion(
-            name or clip.name, clip.fps, clip.joint_rotations, clip.root_translation, body_offsets(), source
-        )
+        return HumanMotion(name or clip.name, clip.fps, clip.joint_rotations, root, skeleton, source)
     except InputFileError as error:
         raise InputFileError(path, error.reason) from None
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from asap_core.motions.formats.clip import HumanClip
 from asap_core.motions.formats.format import Format, Match
-from asap_core.motions.formats.smpl_npz import read_smpl_npz, sniff_smpl_npz
+from asap_core.motions.formats.smpl_npz import read_smpl_npz
+from asap_core.motions.formats.smpl_sniff import sniff_smpl_npz
 
 
 def read(path: Path) -> list[HumanClip]:

@@ -11,9 +11,7 @@ from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
 from asap_core.motions.formats.clip import BodyModel, Declared, HumanClip
 from asap_core.motions.formats.fields import NpzFields, listed, one_number
-from asap_core.motions.formats.format import Match
 from asap_core.motions.formats.human_fields import BODY_WIDTH, check_frames, mean_betas, to_smpl_joints
-from asap_core.motions.formats.npz import npz_shapes
 from asap_core.motions.tables import check_array, check_fps
 from asap_core.rotations import Array
 
@@ -54,29 +52,14 @@ def read_smpl_npz(path: Path, format_name: str, widths: tuple[int, ...]) -> Huma
         )
 
 
-def sniff_smpl_npz(path: Path, widths: tuple[int, ...]) -> Match | None:
-    """A match if the poses, or their parts, have one of `widths`; a shape without motion (width 0) can be asked for."""
-    shapes = npz_shapes(path)
-    names = set(shapes)
-    if BODY_WIDTH in widths and {"root_orient", "pose_body"} <= names:
-        return Match(0.95, "fields root_orient and pose_body")
-    if 0 in widths and _is_shape_only(names):
-        return Match(0.8, "betas and no poses: a subject's shape without motion")
-    if not {"poses", "trans"} <= names or "root_orient" in names:
-        return None
-    shape = shapes["poses"]
-    if len(shape) != 2 or shape[1] not in widths:
-        return None
-    return Match(0.95, f"fields poses (T, {shape[1]}) and trans")
-
-
-def _is_shape_only(names: Iterable[str]) -> bool:
+def is_shape_only(names: Iterable[str]) -> bool:
+    """Whether fields of these names are a subject's shape without a motion."""
     found = set(names)
     return "betas" in found and not found & {"poses", "root_orient", "pose_body", "body_pose", "trans", "transl"}
 
 
 def _refuse_shape_only(fields: NpzFields) -> None:
-    if _is_shape_only(fields):
+    if is_shape_only(fields):
         reason = "shape only: found betas and no poses (AMASS stage I, a subject's shape); "
         raise InputFileError(fields.path, reason + "expected a motion, such as the *_stageii.npz of the same subject")
 
