@@ -12,6 +12,7 @@ import math
 import pickle
 import re
 import struct
+import warnings
 import zipfile
 import zlib
 from collections import OrderedDict
@@ -76,9 +77,17 @@ def load_torch(path: Path | str) -> Any:
             names = []
         stand_ins: list[Any] = [(EnumValue, name) for name in names if _FOREIGN_ENUM.fullmatch(name)]
         with torch.serialization.safe_globals(stand_ins):
-            return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+            return _torch_load(data)
     except Exception as error:  # as above
         raise InputFileError(path, f"not a readable torch file: {_first_lines(error)}") from None
+
+
+def _torch_load(data: bytes) -> Any:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the pickle protocol, which says nothing to a user
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
 
 
 def peek(path: Path | str) -> bytes:
@@ -249,7 +258,7 @@ def _load_storage(data: bytes) -> Array:
     """The numbers of a torch storage, (n,)."""
     import torch
 
-    storage = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    storage = _torch_load(data)
     values = torch.tensor([], dtype=storage.dtype)
     values.set_(storage._untyped_storage)  # the public way warns of its end
     return values.numpy()

@@ -26,7 +26,8 @@ from asap_core.rotations import Array, quat_conj, quat_mul, quat_to_rotvec, rotv
 TOOL = "asap reader asap_pkl 1"
 _FIELDS = ("root_trans_offset", "root_rot", "dof", "fps")
 _NAMES = {"root_pos": "root_trans_offset", "root_quat": "root_rot", "joint_pos": "dof"}
-_ASAP_WIDTH = 23
+_ORDERS = {23: "asap23", 29: "unitree29"}
+"""The MJCF's order of ASAP's robot and, in SONIC, of the whole G1, by the number of joints."""
 _EXTENDED_BODIES = 3
 """Hands and head, which the training code tracks: they follow the joints in `pose_aa` as zeros."""
 _AGREES = 1e-3
@@ -141,7 +142,7 @@ def _optional(path: Path, fields: Mapping[Any, Any], key: str, where: str) -> Ar
 def _with_rotation_vectors(clip: RobotClip, fields: Mapping[Any, Any], where: str) -> RobotClip:
     """`clip` with what `pose_aa` says of the quaternion order and the joints' axes."""
     frames, joints = clip.joint_pos.shape
-    order, axes = "asap23" if joints == _ASAP_WIDTH else None, None
+    axes = None
     quat_order: QuatOrder = "xyzw"
     notes: tuple[str, ...] = ()
     if fields.get("pose_aa") is not None:
@@ -150,7 +151,7 @@ def _with_rotation_vectors(clip: RobotClip, fields: Mapping[Any, Any], where: st
         if poses.shape[1] > joints:
             axes = _axes(poses[:, 1 : joints + 1], clip.joint_pos)
         quat_order, notes = _quat_order(clip.root_quat, poses[:, 0])
-    declared = Declared(quat_order, order, up_axis="z", length_unit="m", angle_unit="rad", frame="world")
+    declared = Declared(quat_order, _ORDERS.get(joints), up_axis="z", length_unit="m", angle_unit="rad", frame="world")
     return replace(clip, declared=declared, joint_axes=axes, notes=notes)
 
 

@@ -49,6 +49,7 @@ def read(path: Path) -> list[HumanClip]:
     joint_of = map_joints(path, bvh)
     turns, places = bvh.pose()
     check_array(path, "MOTION", places.reshape(len(places), -1), (None, 3 * len(bvh.joints)))
+    check_array(path, "MOTION", turns.reshape(len(turns), -1), (None, 9 * len(bvh.joints)))
     rest = _rest_turns(bvh.zero_pose(), joint_of)
     world = np.stack([turns[:, joint_of[name]] @ rest[j].T for j, name in enumerate(JOINT_NAMES)], axis=1)
     placed = np.stack([places[:, joint_of[name]] for name in JOINT_NAMES], axis=1)

@@ -130,14 +130,14 @@ def numbers(path: Path, field: str, value: Any) -> Array:
         raise InputFileError(path, f"{field}: found {type(value).__name__}, expected numbers")
     if isinstance(value, list | tuple) and _count(value, _MOST_ITEMS, 4) > _MOST_ITEMS:
         raise InputFileError(path, f"{field}: found a list of more than {_MOST_ITEMS} numbers or too deep a one")
-    if getattr(value, "nbytes", 0) > MAX_BYTES:
-        raise InputFileError(path, f"{field}: found {value.nbytes} bytes, expected at most {MAX_BYTES}")
     try:
         values = np.asarray(value)
     except Exception as error:  # ragged lists, tensors that numpy does not know
         raise InputFileError(path, f"{field}: found {type(value).__name__}, expected numbers: {error}") from None
     if values.dtype.kind not in "fiu":
         raise InputFileError(path, f"{field}: found type {values.dtype}, expected numbers")
+    if values.size > MAX_BYTES // 8:
+        raise InputFileError(path, f"{field}: found {values.size} numbers, expected at most {MAX_BYTES // 8}")
     return np.array(values, dtype=np.float64)
 
 

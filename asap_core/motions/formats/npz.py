@@ -32,7 +32,7 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     with atomic_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
         for key, values in arrays.items():
             buffer = io.BytesIO()
-            np.save(buffer, np.ascontiguousarray(values), allow_pickle=False)
+            np.save(buffer, np.asarray(values, order="C"), allow_pickle=False)
             info = zipfile.ZipInfo(f"{key}.npy", _ZIP_DATE)
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, buffer.getvalue())

@@ -41,7 +41,8 @@ def read(path: Path) -> list[HumanClip]:
     """
     track = require_mapping(path, "file", load_restricted(path), _KEYS)
     turns = _rotations(path, "pred_rotmat", take(path, track, "pred_rotmat"), (None, NUM_JOINTS, 3, 3))
-    trans = take(path, track, "pred_trans").reshape(-1, 3)
+    trans = take(path, track, "pred_trans")
+    trans = trans[:, 0] if trans.ndim == 3 and trans.shape[1] == 1 else trans
     check_frames(path, "pred_trans", trans, len(turns), 3)
     frame = check_frame_index(path, "frame", take(path, track, "frame").reshape(-1), len(turns))
     camera = _find_camera(path)
