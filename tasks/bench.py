@@ -89,14 +89,14 @@ def _doctor(root: Path) -> Figures:
     """How fast and how right `asap doctor` is, on made clips and, where present, the published ones."""
     from asap_core.motions.doctor.bench import bench
 
-    return bench(Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared")))
+    return dict(bench(Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))))
 
 
 def _ingest(root: Path) -> Figures:
     """How fast a log of a robot is read, and the memory that ten minutes of it take."""
     from asap_core.rollouts.ingest.bench import decode_bench
 
-    return dict(decode_bench())
+    return {**decode_bench()}
 
 
 def _best(command: list[str], root: Path) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from mcap.writer import CompressionType, Writer
 from rosbags.interfaces import Nodetype
 from rosbags.rosbag1 import Writer as Ros1Writer
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as Ros2Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -209,9 +209,17 @@ def write_mcap_ros1(path: Path, run: Sequence[Recorded]) -> None:
         writer.finish()
 
 
-def write_bag(path: Path, run: Sequence[Recorded], plugin: StoragePlugin = StoragePlugin.SQLITE3) -> Path:
+def write_bag(
+    path: Path,
+    run: Sequence[Recorded],
+    plugin: StoragePlugin = StoragePlugin.SQLITE3,
+    compression: CompressionMode = CompressionMode.NONE,
+) -> Path:
     """The same messages as a ROS 2 bag folder; its only storage file is returned."""
-    with Ros2Writer(path, version=9, storage_plugin=plugin) as writer:
+    writer = Ros2Writer(path, version=9, storage_plugin=plugin)
+    if compression != CompressionMode.NONE:
+        writer.set_compression(compression, CompressionFormat.ZSTD)
+    with writer:
         connections: dict[str, Any] = {}
         for recorded in run:
             if recorded.topic not in connections:
@@ -220,7 +228,7 @@ def write_bag(path: Path, run: Sequence[Recorded], plugin: StoragePlugin = Stora
                 )
             data = known_types().serialize_cdr(recorded.message, recorded.type_name)
             writer.write(connections[recorded.topic], recorded.time_ns, data)
-    return next(file for file in path.iterdir() if file.suffix in (".db3", ".mcap"))
+    return next(file for file in path.iterdir() if file.suffix != ".yaml")
 
 
 def strip_definitions(path: Path) -> None:

@@ -21,7 +21,7 @@ from ros_messages import (
     write_mcap_ros1,
     write_ros1_bag,
 )
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers import READERS, read_log, sniff
@@ -115,6 +115,16 @@ def test_ros2_bag(tmp_path: Path, expected: Log, plugin: StoragePlugin, layout: 
     assert [note for note in log.notes if "metadata" in note] == (
         ["no metadata.yaml; the files tell what they hold"] if layout == "folder without metadata" else []
     )
+
+
+@pytest.mark.parametrize("plugin", list(StoragePlugin))
+@pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE])
+def test_compressed_ros2_bag(tmp_path: Path, expected: Log, plugin: StoragePlugin, mode: CompressionMode) -> None:
+    file = write_bag(tmp_path / "bag", RUN, plugin, mode)
+    assert (file.suffix == ".zstd") == (mode == CompressionMode.FILE)
+    log = read_log(tmp_path / "bag")
+    assert_same_streams(log, expected)
+    assert log.notes == ()
 
 
 def test_old_db3_without_definitions(tmp_path: Path, expected: Log) -> None:

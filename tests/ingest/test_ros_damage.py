@@ -12,6 +12,7 @@ import pytest
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from ros_messages import START_NS, Recorded, make, robot_run, write_bag, write_mcap, write_mcap_json, write_ros1_bag
+from rosbags.rosbag2 import CompressionMode
 
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers import read_log
@@ -191,14 +192,36 @@ def test_an_sqlite_database_of_something_else_is_refused(tmp_path: Path) -> None
         read_log(path)
 
 
-def test_compressed_bags_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_an_unknown_compression_is_refused(tmp_path: Path) -> None:
     write_bag(tmp_path / "bag", RUN[:20])
     metadata = tmp_path / "bag" / "metadata.yaml"
     text = metadata.read_text()
-    assert "compression_mode: ''" in text
-    metadata.write_text(text.replace("compression_mode: ''", "compression_mode: FILE"))
-    with pytest.raises(InputFileError, match=r"compression_mode: found 'FILE'.*ros2 bag convert"):
+    assert "compression_format: ''" in text
+    metadata.write_text(text.replace("compression_format: ''", "compression_format: snappy"))
+    with pytest.raises(InputFileError, match=r"compression_format: found 'snappy', expected none or 'zstd'"):
         read_log(tmp_path / "bag")
+
+
+def test_a_cut_compressed_bag_gives_its_beginning(tmp_path: Path) -> None:
+    file = write_bag(tmp_path / "bag", RUN, compression=CompressionMode.FILE)
+    whole = read_log(tmp_path / "bag")
+    data = file.read_bytes()
+    file.write_bytes(data[: int(len(data) * 0.7)])
+    log = read_log(tmp_path / "bag")
+    assert_prefix(log, whole)
+    assert 20 < samples(log)["/lowstate"] < 200
+    assert any("damaged or cut after" in note for note in log.notes)
+
+
+def test_a_compressed_message_that_is_damaged_is_left_out(tmp_path: Path) -> None:
+    file = write_bag(tmp_path / "bag", RUN, compression=CompressionMode.MESSAGE)
+    database = sqlite3.connect(file)
+    database.execute("UPDATE messages SET data = x'00' WHERE topic_id = 1 AND id < 50")
+    database.commit()
+    database.close()
+    log = read_log(tmp_path / "bag")
+    assert 100 < samples(log)["/lowstate"] < 200
+    assert "topic /lowstate: messages left out that do not inflate" in log.notes
 
 
 def test_damaged_metadata_is_done_without(tmp_path: Path) -> None:

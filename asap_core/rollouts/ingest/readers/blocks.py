@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,3 +33,21 @@ class Block:
     """(N,) the recorder's clock."""
     publish_ns: NDArray[np.uint64] | None = None
     """(N,) the sender's clock where the container has one."""
+
+
+class Sink(Protocol):
+    """What a container gives its messages to."""
+
+    @property
+    def num_messages(self) -> int:
+        """Messages taken so far."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """JSON-serialisable extras of the log, to be added to."""
+
+    def note(self, text: str) -> None:
+        """Say something of the recording, once."""
+
+    def add(self, channel: Channel, block: Block) -> None:
+        """Take messages of a channel."""

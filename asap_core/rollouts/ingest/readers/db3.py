@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from asap_core.errors import InputFileError
-from asap_core.rollouts.ingest.readers.blocks import Block, Channel
+from asap_core.rollouts.ingest.readers.blocks import Block, Channel, Sink
 from asap_core.rollouts.ingest.readers.collect import Collector
 from asap_core.rollouts.ingest.streams import Log
 
@@ -46,7 +46,7 @@ def read(path: Path) -> Log:
     return collector.log()
 
 
-def read_into(path: Path, collector: Collector) -> None:
+def read_into(path: Path, collector: Sink) -> None:
     """Give the messages of a .db3 to `collector` in the order in which they were written.
 
     Raises:
@@ -100,7 +100,7 @@ def _definitions(database: sqlite3.Connection) -> dict[str, tuple[str, str]]:
         return {}
 
 
-def _messages(database: sqlite3.Connection, channels: dict[int, Channel], collector: Collector) -> None:
+def _messages(database: sqlite3.Connection, channels: dict[int, Channel], collector: Sink) -> None:
     cursor = database.execute("SELECT topic_id, timestamp, data FROM messages")
     while True:
         rows, error = _fetch(cursor)

@@ -25,7 +25,7 @@ from mcap.records import Channel as ChannelRecord
 from mcap.records import Chunk, Metadata, Schema
 
 from asap_core.errors import InputFileError
-from asap_core.rollouts.ingest.readers.blocks import Block, Channel
+from asap_core.rollouts.ingest.readers.blocks import Block, Channel, Sink
 from asap_core.rollouts.ingest.readers.collect import Collector
 from asap_core.rollouts.ingest.streams import Log
 
@@ -59,7 +59,7 @@ def read(path: Path) -> Log:
     return collector.log()
 
 
-def read_into(path: Path, collector: Collector) -> None:
+def read_into(path: Path, collector: Sink) -> None:
     """Give the messages of an MCAP to `collector`, in the order of the file.
 
     Raises:
@@ -86,7 +86,7 @@ class _Gathered:
 class _Walk:
     """The state of reading one file."""
 
-    def __init__(self, path: Path, collector: Collector) -> None:
+    def __init__(self, path: Path, collector: Sink) -> None:
         self._path = path
         self._collector = collector
         self._schemas: dict[int, Schema] = {}

@@ -1,4 +1,4 @@
-"""ROS 2 bags as folders: metadata.yaml if there is one, and one or several .db3 or .mcap files."""
+"""ROS 2 bags as folders: metadata.yaml if there is one, and one or several .db3 or .mcap files, compressed or not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import yaml
 
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers import db3, mcap
+from asap_core.rollouts.ingest.readers.blocks import Sink
 from asap_core.rollouts.ingest.readers.collect import Collector
+from asap_core.rollouts.ingest.readers.inflate import SUFFIX, ZSTD, Inflating, inflated
 from asap_core.rollouts.ingest.streams import Log
 
 METADATA = "metadata.yaml"
 
 _INFORMATION = "rosbag2_bagfile_information"
-_READERS: dict[str, Callable[[Path, Collector], None]] = {".mcap": mcap.read_into, ".db3": db3.read_into}
+_READERS: dict[str, Callable[[Path, Sink], None]] = {".mcap": mcap.read_into, ".db3": db3.read_into}
 _SPLIT = re.compile(r"^(?P<stem>.*?)(?:_(?P<number>\d+))?$")
 _MAX_METADATA = 10_000_000
 
@@ -38,13 +40,14 @@ def read(path: Path) -> Log:
     """
     collector = Collector(path, "ros2_bag")
     metadata = _metadata(path, collector)
-    compression = metadata.get("compression_mode") or ""
-    if compression:
-        reason = f"compression_mode: found {compression!r}, expected a bag without rosbag2's own compression"
-        raise InputFileError(path / METADATA, f"{reason} (`ros2 bag convert` makes one)")
+    form, mode = str(metadata.get("compression_format") or ""), str(metadata.get("compression_mode") or "").lower()
+    if form not in ("", ZSTD):
+        raise InputFileError(path / METADATA, f"compression_format: found {form!r}, expected none or {ZSTD!r}")
+    target: Sink = Inflating(collector) if mode == "message" else collector
     for file in _ordered(path, metadata, collector):
         try:
-            _READERS[file.suffix.lower()](file, collector)
+            with inflated(file) as plain:
+                _READERS[_kind(file)](plain, target)
         except InputFileError as error:
             collector.note(f"{file.name} not read: {error.reason}")
     promised = metadata.get("message_count")
@@ -62,8 +65,13 @@ def _names_bag(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     """Files of the folder with the magic bytes of a bag."""
-    found = [file for file in sorted(path.iterdir()) if file.suffix.lower() in _READERS and file.is_file()]
-    return [file for file in found if mcap.sniff(file) or db3.sniff(file)]
+    found = [file for file in sorted(path.iterdir()) if _kind(file) in _READERS and file.is_file()]
+    return [file for file in found if file.suffix == SUFFIX or mcap.sniff(file) or db3.sniff(file)]
+
+
+def _kind(file: Path) -> str:
+    """The suffix under that of compression."""
+    return Path(file.name.removesuffix(SUFFIX)).suffix.lower()
 
 
 def _metadata(path: Path, collector: Collector) -> dict[str, Any]:
@@ -95,7 +103,7 @@ def _ordered(path: Path, metadata: dict[str, Any], collector: Collector) -> list
         for file in files:
             if not file.is_file():
                 collector.note(f"{file.name} is missing, though {METADATA} lists it")
-        present = [file for file in files if file.is_file() and file.suffix.lower() in _READERS]
+        present = [file for file in files if file.is_file() and _kind(file) in _READERS]
         if present:
             return present
     files = _files(path)
@@ -109,6 +117,6 @@ def _ordered(path: Path, metadata: dict[str, Any], collector: Collector) -> list
 
 def _part(file: Path) -> tuple[str, int]:
     """(name without the number, number) of a file of a split bag: `run_10.mcap` comes after `run_9.mcap`."""
-    match = _SPLIT.match(file.stem)
+    match = _SPLIT.match(Path(file.name.removesuffix(SUFFIX)).stem)
     assert match is not None
     return match["stem"], int(match["number"] or 0)
