@@ -18,7 +18,7 @@ _STILL = 0.15
 _SLIDE_TIME = 0.3
 """s that a slide lasts at least."""
 _GLIDE_TIME, _GLIDE_SPREAD, _GLIDE_RISE = 0.4, 0.06, 0.08
-"""s that a glide lasts at least; m/s of deviation from its mean velocity, and up or down. None of 39 clean clips does."""
+"""s that a glide lasts at least; m/s of deviation from its mean velocity, up or down. None of 39 clean clips does."""
 _STANDS = 0.1
 """m/s, mean over a window, below which a foot stands."""
 _MEND = "retarget it again (asap run retarget), or shift the root by that much"
