@@ -3,7 +3,7 @@
 Row k holds the state that action k led to (post-step), one row later than in a `Rollout`, so a run of n transitions
 gives n rows and its first state is not held. Held are root position, orientation (xyzw) and velocities (world), joint
 angles and velocities, raw actions, rate, and per row the time of the reference motion. Not held are joint targets and
-torques, invalid rows, names of policies, start phases and the source.
+torques, invalid rows, masks, names of policies, start phases and the source.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 `observation.state` holds joint angles and velocities and the root's pose and velocities (world, wxyz), `action` the raw
 action, and the features `joint_target` and `joint_torque` the rest of a step, all float64 so that nothing is rounded;
-`timestamp` is nominal. Not held are the state after a run's last step (it has no action), invalid rows, the numbers of
-frames in the reference motion, start phases and policies. The motion's name is the task.
+`timestamp` is nominal. Not held are the state after a run's last step (it has no action), invalid rows, masks, frame
+numbers of the reference motion, start phases and policies. The motion's name is the task.
 """
 
 from __future__ import annotations

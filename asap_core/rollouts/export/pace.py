@@ -1,7 +1,7 @@
 """PACE recordings: per run a `.pt` of `time` (T,) from 0, `dof_pos` and `des_dof_pos` (T, J) in the profile's order.
 
 Held are the states' joint angles and the joint targets applied from them. Not held are the base, velocities, torques,
-actions, joint names, the last state of a run and everything about where the data come from.
+actions, joint names, the last state of a run, masks and everything about where the data come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CSV with one named column per number, every row of the rollout, floats in the shortest text that reads back the same.
 
 Held is everything but the source and the robot's name. The log reader takes the states, actions, targets, torques,
-episodes, frames and `valid` from it and lists the names of motions and policies and the start phase as not read.
+episodes, frames and `valid` from it and lists the names of motions and policies, start phases and masks as not read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def write(rollout: Rollout, profile: RobotProfile, path: Path) -> None:
         "policy": rollout.policy,
         "policy_sha256": rollout.policy_sha256,
     }
+    columns |= {f"mask.{name}": values.astype(np.int64) for name, values in rollout.masks.items()}
     for name, axes in _ROOT.items():
         columns |= {f"{name}.{axis}": getattr(rollout.state, name)[:, i] for i, axis in enumerate(axes)}
     joints = {"joint_pos": rollout.state.joint_pos, "joint_vel": rollout.state.joint_vel}

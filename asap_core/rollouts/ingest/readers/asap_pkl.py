@@ -71,7 +71,7 @@ def read(path: Path) -> Log:
     fields = [_field(key, np.concatenate([part[key] for part in parts])) for key in shared]
     scalars = {"episode": np.repeat(np.arange(len(parts)), lengths)}
     if all("terminate" in part for part in parts):
-        scalars["terminate"] = np.concatenate([part["terminate"] for part in parts])
+        scalars["valid"] = np.concatenate([_valid(part["terminate"]) for part in parts])
     time = np.concatenate([part["time"] for part in parts])
     seen = {str(key) for clip in clips.values() for key in clip}
     skipped = [name for name in map(str, content) if name not in clips]
@@ -110,6 +110,11 @@ def _clip(path: Path, name: str, clip: Mapping[Any, Any]) -> dict[str, NDArray[n
         if len(out["terminate"]) != frames:
             raise InputFileError(path, f"{name}.terminate: found {len(out['terminate'])} values, expected {frames}")
     return out | {"time": np.arange(frames) / out["fps"][0]}
+
+
+def _valid(terminate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whether a row's state leads to the next row's: not into one after a reset, and not out of the clip."""
+    return np.append(terminate[1:] == 0, False).astype(np.float64)
 
 
 def _numbers(path: Path, field: str, value: Any) -> NDArray[np.float64]:

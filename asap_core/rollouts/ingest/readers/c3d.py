@@ -7,13 +7,18 @@ that POINT:Y_SCREEN names is vertical. Analog channels are not read.
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
+from asap_core.rollouts.ingest.readers import c3d_worker
 from asap_core.rollouts.ingest.readers.extras import require
 from asap_core.rollouts.ingest.readers.mocap import Clock, length_unit, marker_stream, rate
 from asap_core.rollouts.ingest.streams import Log
@@ -21,6 +26,8 @@ from asap_core.rollouts.ingest.streams import Log
 FORMAT = "c3d"
 _BLOCK = 512
 _KEY = 0x50
+_PATIENCE_S, _PATIENCE_S_PER_BYTE = 20.0, 2e-6
+"""How long the worker may take; it reads 2 MB in a second, and on some damage never ends."""
 
 
 def sniff(path: Path) -> bool:
@@ -42,38 +49,48 @@ def read(path: Path) -> Log:
     Raises:
         InputFileError: ezc3d is not installed, or the file is no C3D, damaged, cut or without markers.
     """
-    ezc3d = require(path, "ezc3d", "C3D")
+    require(path, "ezc3d", "C3D")
     _check_extent(path)
-    try:
-        content = ezc3d.c3d(str(path))
-        points = np.asarray(content["data"]["points"], dtype=np.float64)
-        group = content["parameters"]["POINT"]
-        labels = [str(label) for key in ("LABELS", "LABELS2", "LABELS3") for label in _value(group, key)]
-        first = int(content["header"]["points"]["first_frame"])
-        hertz = rate(path, "POINT:RATE", str(_value(group, "RATE")[0]))
-    except InputFileError:
-        raise
-    except Exception as error:  # the C++ library raises nearly anything on a damaged file
-        raise InputFileError(path, f"not a readable C3D: {str(error)[:160] or type(error).__name__}") from None
+    content = _in_own_process(path)
+    points = content["points"]
     if points.ndim != 3 or not points.size:
         raise InputFileError(path, "no marker frames")
-    labels += [f"point {i + 1}" for i in range(len(labels), points.shape[1])]
-    frame = first + np.arange(points.shape[2])
-    declared = length_unit(str(next(iter(_value(group, "UNITS")), ""))) | _up_axis(group)
-    positions = np.moveaxis(points[:3], (0, 1, 2), (2, 1, 0))
-    stream = marker_stream("markers", Clock(frame / hertz, frame), positions, labels[: points.shape[1]], declared)
-    analog = content["data"]["analogs"].shape[1]
+    hertz = rate(path, "POINT:RATE", _first(content["rate"]))
+    count = points.shape[1]
+    labels = content["labels"].tolist()[:count]
+    labels += [f"point {i + 1}" for i in range(len(labels), count)]
+    frame = int(content["first_frame"]) + np.arange(points.shape[2])
+    declared = length_unit(_first(content["units"])) | _up_axis(_first(content["vertical"]))
+    stream = marker_stream("markers", Clock(frame / hertz, frame), points.transpose(2, 1, 0), labels, declared)
+    analog = int(content["analogs"])
     notes = (f"{analog} analog channels not read",) if analog else ()
     return Log(path, FORMAT, sha256_file(path), (stream,), notes)
 
 
-def _value(group: Any, name: str) -> list[Any]:
-    return list(group[name]["value"]) if name in group else []
+def _in_own_process(path: Path) -> dict[str, NDArray[Any]]:
+    """What the worker read; a crash of the C++ library ends the worker only."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "points.npz"
+        command = [sys.executable, "-P", c3d_worker.__file__, str(path.resolve()), str(out)]
+        patience = _PATIENCE_S + _PATIENCE_S_PER_BYTE * path.stat().st_size
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=patience)
+        except subprocess.TimeoutExpired:
+            raise InputFileError(path, f"not a readable C3D: no end after {patience:.0f} s") from None
+        if done.returncode or not out.is_file():
+            said = done.stderr.strip().splitlines()[-1:] or ["damaged so that the reading library crashed"]
+            raise InputFileError(path, f"not a readable C3D: {said[0][:160]}")
+        with np.load(out, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
 
 
-def _up_axis(group: Any) -> dict[str, str]:
-    vertical = str(next(iter(_value(group, "Y_SCREEN")), "")).strip().lower()
-    return {"up_axis": vertical[1]} if len(vertical) == 2 and vertical[0] == "+" and vertical[1] in "xyz" else {}
+def _first(values: NDArray[Any]) -> str:
+    return str(values[0]).strip() if values.size else ""
+
+
+def _up_axis(vertical: str) -> dict[str, str]:
+    axis = vertical.lower()
+    return {"up_axis": axis[1]} if len(axis) == 2 and axis[0] == "+" and axis[1] in "xyz" else {}
 
 
 def _check_extent(path: Path) -> None:

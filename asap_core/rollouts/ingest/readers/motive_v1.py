@@ -55,7 +55,7 @@ def read(path: Path) -> Log:
     lines = Lines(path)
     for line in lines:
         try:
-            if lines.open_end and line.startswith("frame"):
+            if lines.open_end and line.strip():
                 raise ValueError("has no line end and may be cut")
             _line(take, cells(line, ","))
         except (ValueError, IndexError) as error:

@@ -64,28 +64,39 @@ def _motors(path: Path, kind: Kind, names: tuple[str, ...] | None) -> tuple[Stre
     known = {column: _FIELDS[kind][name] for column, name in enumerate(header) if name in _FIELDS[kind]}
     if "positions" not in header or "timestamp" not in header:
         raise InputFileError(path, f"columns: found {', '.join(header)[:200]}, expected type, timestamp, positions")
-    stamp = header.index("timestamp")
     times: list[float] = []
     values: dict[int, list[list[float]]] = {column: [] for column in known}
     notes: list[str] = []
     for row, problem in _rows(lines, len(header)):
-        lists = {column: _numbers(row[column]) for column in known} if row else {}
-        time = to_number(row[stamp]) if row else None
-        width = len(values[min(known)][0]) if times else len(names or lists.get(min(known)) or ())
-        if problem is None and (time is None or any(item is None or len(item) != width for item in lists.values())):
-            problem = f"expected a time and lists of {width} numbers"
-        if problem or time is None:
+        if problem is None:
+            width = (
+                len(values[min(known)][0]) if times else len(names or _numbers(row[header.index("positions")]) or ())
+            )
+            time, lists, problem = _sample(row, header.index("timestamp"), list(known), width)
+        if problem is not None:
             notes.append(f"{path.name} line {lines.number}: {problem}; the rows from there on are left out")
             break
         times.append(time)
         for column, item in lists.items():
-            values[column].append(item or [])
+            values[column].append(item)
     if not times:
         raise InputFileError(path, notes[0] if notes else "no rows")
     fields = [Field(kind, known[column], np.array(rows), names) for column, rows in values.items()]
     rest = [name for column, name in enumerate(header) if column not in known and name not in ("type", "timestamp")]
     (stream,) = make_streams(path.stem, fields, receive_time=np.array(times))
     return stream, notes + list(unread(f"columns of {path.name}", rest))
+
+
+def _sample(
+    row: list[str], stamp: int, columns: list[int], width: int
+) -> tuple[float, dict[int, list[float]], str | None]:
+    """Time and lists of a row, and what is wrong with them."""
+    time = to_number(row[stamp])
+    lists = {column: _numbers(row[column]) for column in columns}
+    whole = {column: item for column, item in lists.items() if item is not None and len(item) == width}
+    if time is None or not np.isfinite(time) or len(whole) < len(columns):
+        return 0.0, {}, f"expected a time and lists of {width} numbers"
+    return time, whole, None
 
 
 def _rows(lines: Lines, width: int) -> Iterator[tuple[list[str], str | None]]:
