@@ -9,7 +9,7 @@ import numpy as np
 
 from asap_core.errors import InputFileError
 from asap_core.motions.doctor import human_evidence
-from asap_core.motions.doctor.human_evidence import UP_LEAST, UP_MARGIN, UpFigures
+from asap_core.motions.doctor.human_evidence import TILT_MOST, UP_LEAST, UP_MARGIN, UpFigures
 from asap_core.motions.formats.clip import HumanClip, UpAxis
 from asap_core.motions.frame_gaps import gaps
 from asap_core.motions.human import HumanMotion
@@ -75,23 +75,27 @@ def to_human_motion(
 def decide_up_axis(clip: HumanClip) -> UpAxis:
     """The axis that the clip's standing body shows, or the format's where it shows none.
 
+    A body that lies all the time looks like one that stands along another axis. So the format's word gives way only to
+    y or z, the two that files have, and only where the body stands straight along it.
+
     Raises:
         InputFileError: the frame is a camera's, or neither tells.
     """
     if clip.declared.frame == "camera":
         raise InputFileError(clip.path, "frame: the camera's; use the pose in the world")
     figures, declared = human_evidence.up_axis(clip), clip.declared.up_axis
-    if not _is_clear(figures):
-        if declared is None:
-            found = f"{figures.best} {figures.scores[figures.best]:.2f}, ahead by {figures.margin:.2f}"
-            raise InputFileError(clip.path, f"up axis: the body does not show it ({found}); give it with --up-axis")
-        return declared
-    score = figures.scores[figures.best]
-    measured = _AXES.get(figures.best)
-    if measured is None:
+    score, clear = figures.scores[figures.best], _is_clear(figures)
+    if clear and figures.best == "-y":
         raise InputFileError(clip.path, f"frame: {_CAMERA.format(up=figures.best, score=score)}")
-    if declared not in (None, measured):
-        _log.warning("%s: %s is up (%.2f), not %s: turned", clip.path, measured, score, declared)
+    measured = _AXES.get(figures.best) if clear else None
+    if declared is None:
+        if measured is None:
+            found = f"{figures.best} {score:.2f}, ahead by {figures.margin:.2f}"
+            raise InputFileError(clip.path, f"up axis: the body does not show it ({found}); give it with --up-axis")
+        return measured
+    if measured in (None, "x", declared) or score < np.cos(np.radians(TILT_MOST)):
+        return declared
+    _log.warning("%s: %s is up (%.2f), not %s: turned", clip.path, measured, score, declared)
     return measured
 
 

@@ -171,3 +171,11 @@ def test_published_clips_are_upright_at_their_rate(shared_dir: Path) -> None:
             flights += 1
             assert rate.factor == pytest.approx(1.0, abs=0.02)
     assert flights == 9
+
+
+def test_lying_body_does_not_overrule_the_format() -> None:
+    """Along x, as if x were up; and along y, 20° askew."""
+    for turn in (REST_TO_WORLD, Rotation.from_euler("ZX", [20.0, -90.0], degrees=True).as_matrix()):
+        clip = _clip(turn)
+        assert evidence.up_axis(clip).best in ("x", "y")
+        np.testing.assert_array_equal(to_human_motion(clip).root_translation, clip.root_translation)
