@@ -1,114 +1,97 @@
-"""`screen`: the verdict on one clip, with a reason and the frames for everything that speaks against it."""
+"""`screen`: the verdict on a person's clip, with a reason and the frames for everything that speaks against it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.motions.human import HumanMotion
-from asap_core.rotations import Array
-from asap_core.screening.dynamics import GRAVITY, Demand, contact_demand, contact_residual, support_distance
+from asap_core.rotations import Array, quat_to_matrix, rotvec_to_quat
+from asap_core.screening.anatomy import backward_bend
+from asap_core.screening.dynamics import (
+    GRAVITY,
+    Demand,
+    angular_velocity,
+    contact_demand,
+    contact_forces,
+    slowest_low_point,
+    support_distance,
+)
 from asap_core.screening.settings import ScreenSettings
+from asap_core.screening.verdict import Trial, Verdict, too_short
 
-_EDGE = 3
-"""Frames at both ends in which second differences are not trusted."""
-_MIN_FRAMES = 12
-_MAX_RANGES = 5
-
-
-@dataclass(frozen=True)
-class Reason:
-    """One rule that a clip breaks."""
-
-    rule: str
-    """short, speed, float, penetration, slide, infeasible or balance."""
-    found: float
-    limit: float
-    unit: str
-    frames: list[list[int]]
-    """The first ranges [first, last] of frames that break it."""
-
-    def text(self) -> str:
-        """For a person: rule, found, limit and where."""
-        where = ", ".join(f"{first}-{last}" for first, last in self.frames)
-        return f"{self.rule}: found {self.found:.2f}, limit {self.limit:.2f} {self.unit} (frames {where})"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Of one clip: accepted if no rule is broken."""
-
-    accepted: bool
-    reasons: list[Reason]
-    figures: dict[str, float]
-
-    def to_header(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
+_JUMP_BASE = 1.0 / 30.0
+"""s over which the root's acceleration is taken, so that a higher frame rate does not amplify noise."""
 
 
 def screen(motion: HumanMotion, settings: ScreenSettings) -> Verdict:
-    """Judge a clip by its speed, its feet, its balance and the contact forces that it asks for.
+    """Judge a clip by its speeds, its feet, its joints, its balance and the contact forces that it asks for.
 
-    A clip that stands within `ground_tolerance` of z = 0 is judged as if it stood on it. A float or a depth beyond that
-    is never corrected away.
+    A clip that stands within `ground_float` above or `ground_depth` below z = 0 is judged as if it stood on it. A float
+    or a depth beyond that is never corrected away.
     """
-    if motion.num_frames < _MIN_FRAMES:
-        frames = [[0, motion.num_frames - 1]]
-        return Verdict(False, [Reason("short", float(motion.num_frames), float(_MIN_FRAMES), "frames", frames)], {})
-    demand, level = _grounded(contact_demand(motion), settings.ground_tolerance)
-    height = demand.soles[..., 2]
-    low = height < settings.contact_height
-    bears = low & (demand.sole_speed < settings.contact_speed)
-    residual = contact_residual(demand, bears, settings.friction)
-    lowest = height.min(axis=1)
-    falls = np.abs(demand.force[:, 2]) < GRAVITY / 2
-    speed = np.linalg.norm(np.diff(motion.root_translation, axis=0), axis=1) * motion.fps
-    beside = support_distance(demand, bears)
-    slow = demand.com_speed < settings.balance_speed
-    rules = [
-        _speed_rule(speed, settings.max_root_speed),
-        _fraction_rule("float", (lowest > settings.float_height) & ~falls, settings.max_floating),
-        _fraction_rule("penetration", lowest < -settings.penetration_depth, settings.max_penetrating),
-        _fraction_rule("slide", (low.sum(axis=1) > 0) & (bears.sum(axis=1) == 0), settings.max_sliding),
-        _fraction_rule("infeasible", residual > settings.residual, settings.max_infeasible),
-        _fraction_rule("balance", (beside > settings.balance_distance) & slow, settings.max_unbalanced),
-    ]
-    reasons = [reason for reason in rules if reason is not None]
-    figures = {
-        "infeasible_fraction": float((residual[_EDGE:-_EDGE] > settings.residual).mean()),
-        "residual_mean": float(residual[_EDGE:-_EDGE].mean()),
-        "max_root_speed": float(speed.max()),
-        "ground_level": level,
-        "lowest_sole": float(lowest.min()),
-        "unbalanced_fraction": float(((beside > settings.balance_distance) & slow)[_EDGE:-_EDGE].mean()),
-    }
-    return Verdict(not reasons, reasons, figures)
+    short = too_short(motion.num_frames)
+    if short is not None:
+        return short
+    demand, level = grounded(contact_demand(motion), settings)
+    trial = Trial(motion.num_frames)
+    trial.figures["ground_level"] = level
+    path_rules(trial, motion.root_translation, motion.fps, settings)
+    contact_rules(trial, demand, settings)
+    local = quat_to_matrix(rotvec_to_quat(motion.joint_rotations[:, 1:]))
+    fastest = np.linalg.norm(angular_velocity(local, motion.fps), axis=-1).max(axis=1)
+    trial.share("joint_speed", fastest > settings.max_joint_speed, settings.max_fast, fastest, "rad/s")
+    bend = backward_bend(motion)
+    trial.share("anatomy", bend > settings.backward_bend, settings.max_bent_backward, bend, "rad backward")
+    return trial.verdict()
 
 
-def _grounded(demand: Demand, tolerance: float) -> tuple[Demand, float]:
-    """The demand with the standing level at z = 0 if it is within `tolerance` of it, and that level, m."""
+def grounded(demand: Demand, settings: ScreenSettings) -> tuple[Demand, float]:
+    """The demand with the standing level at z = 0 if it is near enough to it, and that level, m."""
     level = float(np.percentile(demand.soles[..., 2].min(axis=1), 10))
-    if abs(level) > tolerance:
+    if not -settings.ground_depth <= level <= settings.ground_float:
         return demand, level
     shift = np.array([0.0, 0.0, level])
     return replace(demand, com=demand.com - shift, soles=demand.soles - shift), level
 
 
-def _ranges(mask: NDArray[np.bool_]) -> list[list[int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return [[int(a), int(b) - 1] for a, b in zip(edges[::2], edges[1::2], strict=True)][:_MAX_RANGES]
+def path_rules(trial: Trial, root: Array, fps: float, settings: ScreenSettings) -> None:
+    """Speed and acceleration of the root (T, 3), m."""
+    speed = np.linalg.norm(np.diff(root, axis=0), axis=1) * fps
+    trial.peak("speed", np.append(speed, speed[-1]), settings.max_root_speed, "m/s of the root")
+    acceleration = root_acceleration(root, fps)
+    trial.peak("jump", acceleration, settings.max_root_acceleration, "m/s² of the root")
 
 
-def _speed_rule(speed: Array, limit: float) -> Reason | None:
-    if speed.max() <= limit:
-        return None
-    return Reason("speed", float(speed.max()), limit, "m/s of the root", _ranges(speed > limit))
+def root_acceleration(root: Array, fps: float) -> Array:
+    """(T,) m/s², second difference over a thirtieth of a second or one frame, zero where the clip has no neighbours."""
+    step = max(1, round(_JUMP_BASE * fps))
+    out = np.zeros(len(root))
+    change = root[2 * step :] - 2 * root[step:-step] + root[: -2 * step]
+    out[step:-step] = np.linalg.norm(change, axis=1) * (fps / step) ** 2
+    return out
 
 
-def _fraction_rule(rule: str, bad: NDArray[np.bool_], limit: float) -> Reason | None:
-    fraction = float(bad[_EDGE:-_EDGE].mean())
-    return None if fraction <= limit else Reason(rule, fraction, limit, "of the frames", _ranges(bad))
+def contact_rules(trial: Trial, demand: Demand, settings: ScreenSettings) -> Array:
+    """Floating, penetration, sliding, contact forces and balance; returns the forces (T, P, 3) found, N/kg."""
+    height = demand.soles[..., 2]
+    low = height < settings.contact_height
+    bears: NDArray[np.bool_] = low & (demand.sole_speed < settings.contact_speed)
+    lowest = height.min(axis=1)
+    falls = np.abs(demand.force[:, 2]) < GRAVITY / 2
+    trial.share("float", (lowest > settings.float_height) & ~falls, settings.max_floating, lowest, "m up")
+    deep = lowest < -settings.penetration_depth
+    trial.share("penetration", deep, settings.max_penetrating, -lowest, "m deep")
+    slide = slowest_low_point(demand, low)
+    trial.share("slide", slide > settings.slide_speed, settings.max_sliding, slide, "m/s")
+    residual, forces = contact_forces(demand, bears, settings.friction)
+    trial.share("infeasible", residual > settings.residual, settings.max_infeasible, residual, "weights unexplained")
+    force = np.linalg.norm(demand.force, axis=1) / GRAVITY
+    trial.share("force", force > settings.max_force, settings.max_forceful, force, "weights")
+    slow = demand.com_speed < settings.balance_speed
+    beside = support_distance(demand, bears & slow[:, None])
+    trial.share("balance", beside > settings.balance_distance, settings.max_unbalanced, beside, "m beside the support")
+    trial.figures["residual_mean"] = float(residual.mean())
+    return forces

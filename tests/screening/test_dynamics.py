@@ -11,7 +11,14 @@ from asap_core.motions.skeleton import NUM_JOINTS, body_offsets
 from asap_core.motions.tables import Source
 from asap_core.rotations import quat_mul, quat_to_rotvec, rotvec_to_quat
 from asap_core.screening.body import body_segments
-from asap_core.screening.dynamics import GRAVITY, Demand, contact_demand, contact_residual, support_distance
+from asap_core.screening.dynamics import (
+    GRAVITY,
+    Demand,
+    contact_demand,
+    contact_forces,
+    slowest_low_point,
+    support_distance,
+)
 
 FPS = 60.0
 
@@ -72,15 +79,15 @@ def _demand(com: list[float], force: list[float]) -> Demand:
 
 def test_residual_is_the_weight_in_the_air_and_zero_over_the_feet() -> None:
     demand = _demand([0.05, 0.0, 0.9], [0.0, 0.0, GRAVITY])
-    assert contact_residual(demand, np.zeros((1, 4), bool), 0.9)[0] == pytest.approx(1.0)
-    assert contact_residual(demand, np.ones((1, 4), bool), 0.9)[0] == pytest.approx(0.0, abs=1e-9)
+    assert contact_forces(demand, np.zeros((1, 4), bool), 0.9)[0][0] == pytest.approx(1.0)
+    assert contact_forces(demand, np.ones((1, 4), bool), 0.9)[0][0] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_residual_sees_forces_outside_the_friction_cone() -> None:
     """Pushing sideways with the weight needs a friction of one, and 0.5 covers half of it at most."""
     demand = _demand([0.0, 0.0, 0.0], [GRAVITY, 0.0, GRAVITY])
-    assert contact_residual(demand, np.ones((1, 4), bool), 1.0)[0] == pytest.approx(0.0, abs=1e-9)
-    assert contact_residual(demand, np.ones((1, 4), bool), 0.5)[0] == pytest.approx(1 / np.sqrt(5), rel=1e-6)
+    assert contact_forces(demand, np.ones((1, 4), bool), 1.0)[0][0] == pytest.approx(0.0, abs=1e-9)
+    assert contact_forces(demand, np.ones((1, 4), bool), 0.5)[0][0] == pytest.approx(1 / np.sqrt(5), rel=1e-6)
 
 
 def test_support_distance_is_measured_from_the_hull() -> None:
@@ -88,3 +95,19 @@ def test_support_distance_is_measured_from_the_hull() -> None:
     assert support_distance(_demand([0.05, -0.08, 0.9], [0, 0, 1]), feet)[0] == pytest.approx(0.0, abs=1e-6)
     assert support_distance(_demand([0.3, 0.0, 0.9], [0, 0, 1]), feet)[0] == pytest.approx(0.2, rel=1e-3)
     assert support_distance(_demand([0.13, 0.14, 0.9], [0, 0, 1]), feet)[0] == pytest.approx(0.05, rel=1e-3)
+
+
+def test_contact_forces_add_up_to_the_demand_when_they_explain_it() -> None:
+    demand = _demand([0.03, -0.02, 0.0], [1.0, -2.0, GRAVITY])
+    residual, forces = contact_forces(demand, np.ones((1, 4), bool), 0.9)
+    assert residual[0] == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(forces[0].sum(axis=0), [1.0, -2.0, GRAVITY], atol=1e-9)
+    moment = np.cross(demand.soles[0] - demand.com[0], forces[0]).sum(axis=0)
+    np.testing.assert_allclose(moment, 0.0, atol=1e-9)
+    assert (np.abs(forces[0][:, :2]).sum(axis=1) <= 0.9 * forces[0][:, 2] + 1e-9).all()
+
+
+def test_slowest_low_point_ignores_points_in_the_air() -> None:
+    demand = replace(_demand([0, 0, 0.9], [0, 0, 1]), sole_speed=np.array([[0.0, 0.3, 0.2, 0.1]]))
+    assert slowest_low_point(demand, np.array([[False, True, True, False]]))[0] == 0.2
+    assert slowest_low_point(demand, np.zeros((1, 4), bool))[0] == 0.0
