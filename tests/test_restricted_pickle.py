@@ -7,6 +7,7 @@ import pickle
 import struct
 import sys
 import types
+import zipfile
 import zlib
 from collections import OrderedDict
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 
+from asap_core import restricted_pickle
 from asap_core.errors import InputFileError
 from asap_core.restricted_pickle import EnumValue, load_restricted, load_torch
 
@@ -140,6 +142,24 @@ def test_tensor_beyond_its_storage_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.pkl").write_bytes(data.replace(b"K\x04\x85", b"K\x05\x85"))
     with pytest.raises(InputFileError, match="reaches to number 4 of a storage of 4"):
         load_restricted(tmp_path / "a.pkl")
+
+
+def test_sizes_are_bounded_before_memory_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restricted_pickle, "MAX_BYTES", 1 << 16)
+    (tmp_path / "a.pkl").write_bytes(zlib.compress(pickle.dumps(np.zeros(1 << 14))))
+    with pytest.raises(InputFileError, match="more than 65536 bytes once unpacked"):
+        load_restricted(tmp_path / "a.pkl")
+    (tmp_path / "b.pkl").write_bytes(pickle.dumps(np.zeros(1 << 14)))
+    with pytest.raises(InputFileError, match="size: found 131"):
+        load_restricted(tmp_path / "b.pkl")
+    one = torch.zeros(1)
+    (tmp_path / "c.pkl").write_bytes(pickle.dumps([one.expand(9000), one.expand(9001)]))
+    with pytest.raises(InputFileError, match="72004 bytes, more than 65536"):
+        load_restricted(tmp_path / "c.pkl")
+    with zipfile.ZipFile(tmp_path / "d.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("d/data.pkl", bytes(1 << 17))
+    with pytest.raises(InputFileError, match="131072 bytes, more than 65536"):
+        load_torch(tmp_path / "d.pt")
 
 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:

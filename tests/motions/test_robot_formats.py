@@ -22,6 +22,7 @@ from motion_fixtures import (
 from asap_core.errors import InputFileError, UnknownNameError
 from asap_core.motions.derived import centres_of_mass, derive_motion
 from asap_core.motions.doctor.joint_orders import breadth_first
+from asap_core.motions.formats import fields
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.motions.formats.table import FORMATS, get_format, read_any, sniff
 from asap_core.motions.robot import RobotMotion
@@ -390,6 +391,18 @@ def test_faults_of_a_sonic_folder_name_the_file(files: dict[str, Path], tmp_path
     ):
         with pytest.raises(InputFileError, match=words):
             get_format("sonic_folder").read(copy(name, text))
+
+
+def test_sizes_are_bounded_before_memory_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields, "MAX_BYTES", 1 << 16)
+    np.savez_compressed(tmp_path / "a.npz", qpos=np.zeros((1000, 36)))
+    with pytest.raises(InputFileError, match=r"a.npz: size: found 288\d\d\d bytes, expected at most 65536"):
+        get_format("holosoma_npz").read(tmp_path / "a.npz")
+    laughs: list[Any] = [0.0] * 1000
+    for _ in range(3):
+        laughs = [laughs] * 1000
+    with pytest.raises(InputFileError, match="frames: found a list of more than"):
+        fields.numbers(tmp_path, "frames", laughs)
 
 
 def test_npz_without_velocities_is_read_without(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from asap_core.rotations import Array
 
 _MOST_ITEMS = 1 << 24
 """Numbers of a nested list."""
+_DEEPEST = 5
 
 
 class NpzFields(Mapping[str, Array]):
@@ -128,7 +129,7 @@ def numbers(path: Path, field: str, value: Any) -> Array:
     """
     if value is None or isinstance(value, bytes | str | Mapping):
         raise InputFileError(path, f"{field}: found {type(value).__name__}, expected numbers")
-    if isinstance(value, list | tuple) and _count(value, _MOST_ITEMS, 4) > _MOST_ITEMS:
+    if isinstance(value, list | tuple) and _is_too_much(value):
         raise InputFileError(path, f"{field}: found a list of more than {_MOST_ITEMS} numbers or too deep a one")
     try:
         values = np.asarray(value)
@@ -175,15 +176,15 @@ def require_mapping(path: Path, field: str, value: Any, keys: str) -> Mapping[An
     return value
 
 
-def _count(value: Any, limit: int, depth: int) -> int:
-    """Items of a nested list, over `limit` as soon as there are more or it is deeper than `depth`."""
-    if not isinstance(value, list | tuple):
-        return 1
-    if not depth:
-        return limit + 1
+def _is_too_much(value: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a nested list has more than `_MOST_ITEMS` items or is deeper than `_DEEPEST`; shared parts count again."""
+    level: list[Any] = [value]
     total = 0
-    for item in value:
-        total += _count(item, limit - total, depth - 1) if isinstance(item, list | tuple) else 1
-        if total > limit:
-            break
-    return total
+    for _ in range(_DEEPEST):
+        total += sum(map(len, level))
+        if total > _MOST_ITEMS:
+            return True
+        level = [item for part in level for item in part if isinstance(item, list | tuple)]
+        if not level:
+            return False
+    return True
