@@ -8,11 +8,13 @@ from typing import Any
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_tree
+from asap_core.rollouts.ingest.readers.array_decoder import ArrayDecoder
 from asap_core.rollouts.ingest.readers.blocks import Block, Channel
-from asap_core.rollouts.ingest.readers.decoders import ArrayDecoder, Decoder, ObjectDecoder
 from asap_core.rollouts.ingest.readers.families import FAMILIES, family_of
+from asap_core.rollouts.ingest.readers.gather import Decoder
 from asap_core.rollouts.ingest.readers.layout import VariableSizeError
 from asap_core.rollouts.ingest.readers.named import NAMED
+from asap_core.rollouts.ingest.readers.object_decoder import ObjectDecoder
 from asap_core.rollouts.ingest.readers.unpack import UnreadableDefinitionError, ros_types, unpacker
 from asap_core.rollouts.ingest.streams import Log
 

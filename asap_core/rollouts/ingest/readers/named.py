@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from asap_core.rollouts.ingest.readers import members
 from asap_core.rollouts.ingest.readers.blocks import Block
-from asap_core.rollouts.ingest.readers.decoders import Clocks, Damage, Factory, unpacked
+from asap_core.rollouts.ingest.readers.gather import Clocks, Damage, Factory
+from asap_core.rollouts.ingest.readers.object_decoder import unpacked
 from asap_core.rollouts.ingest.readers.unpack import Unpack
 from asap_core.rollouts.ingest.streams import Stream
 
