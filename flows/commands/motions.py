@@ -46,6 +46,8 @@ def doctor(
 
     Exit code 0: all clean; 1: problems or open questions; 2: a file cannot be read.
     """
+    from asap_core.environments.doctor_preflight import with_preflight
+    from asap_core.environments.terminations import TerminationSettings
     from asap_core.motions.doctor.examine import examine
     from asap_core.motions.doctor.options import Options
     from asap_core.motions.files_of import find_motions
@@ -56,7 +58,7 @@ def doctor(
     found = find_motions(files)
     for path in found.files:
         try:
-            report = examine(path, options)
+            report = with_preflight(examine(path, options), TerminationSettings())
         except AsapError as error:
             results[str(path)] = {"unreadable": str(error)}
             code = _UNREADABLE

@@ -159,6 +159,39 @@ def test_c7_the_dof_set_maps_each_column_by_name(dof_set: str) -> None:
     assert dict(zip(motion.joint_names, motion.joint_pos[7], strict=True)) == {n: constants[n] for n in joints}
 
 
+def test_c7_the_robot_settles_the_set_but_not_the_order() -> None:
+    clip = replace(said("g1_23dof"), declared=Declared("wxyz", None, None, "z", "m", "rad", frame="world"))
+    assert answers(examine_robot(clip, Options(robot="g1_23dof")))["joint order"] == "asap23"
+    assert answers(examine_robot(clip, Options(robot="g1_29dof")))["joint order"] is None
+    isaac = replace(clip, joint_pos=robot_faults(said("g1_23dof"))["order_swapped"][1]().joint_pos)
+    assert answers(examine_robot(isaac, Options(robot="g1_23dof")))["joint order"] == "asap23_isaac"
+
+
+def test_absurd_numbers_are_refused_by_name() -> None:
+    clip = said("g1_29dof")
+    with pytest.raises(InputFileError, match="root_pos: found 1e\\+12"):
+        examine_robot(replace(clip, root_pos=np.where(clip.root_pos > 0.7, 1e12, clip.root_pos)), NONE)
+
+
+def test_c16_a_first_frame_that_ends_the_episode_is_named() -> None:
+    from asap_core.environments.doctor_preflight import with_preflight
+    from asap_core.environments.terminations import TerminationSettings
+    from asap_core.motions.doctor.examine import FileReport
+    from asap_core.motions.doctor.weigh import least
+
+    clip = said("g1_29dof")
+    lying = rotvec_to_quat(np.tile([0.0, 1.2, 0.0], (len(clip.root_quat), 1)))
+    bent = replace(clip, root_quat=np.where(np.arange(len(lying))[:, None] < 10, lying, clip.root_quat))
+    form = least("format", {"made": 0.0}, "", "", "", 1.0, 0.0)
+    for made, expected in ((clip, set()), (bent, {"terminates"})):
+        report = with_preflight(FileReport(clip.path, form, (examine_robot(made, NONE),)), TerminationSettings())
+        problems = {p.code: p for p in report.clips[0].problems if p.code == "terminates"}
+        assert set(problems) == expected
+    assert problems["terminates"].severity == "warning"
+    assert "would end at step 0" in problems["terminates"].text
+    assert "tilt 0.93 > 0.80" in problems["terminates"].text
+
+
 def test_c7_bodies_prove_which_23_joints_they_are() -> None:
     found = examine_robot(as_clip(WALK["g1_23dof"]), NONE)
     assert answers(found)["joint order"] == "asap23"

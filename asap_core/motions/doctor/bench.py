@@ -132,6 +132,9 @@ def _measure_faults(clips: list[RobotClip], humans: list[HumanClip], figures: di
     for human in humans:
         for fault, (code, make_human) in human_faults(human).items():
             note(f"human_{fault}", code in _codes(examine_human(make_human(), Options())))
+        if "gravity" in _how(examine_human(human, Options()), "fps"):
+            for fault, mislabelled in rate_faults(human).items():
+                note(f"human_{fault}_of_flights", "wrong_fps" in _codes(examine_human(mislabelled, Options())))
     _count(named, total, figures)
 
 

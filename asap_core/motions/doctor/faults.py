@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from asap_core.rotations import Array, quat_mul, quat_to_rotvec, rotate, rotvec_
 Z_TO_Y_UP = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
 """wxyz: (x, y, z) of a z-up world becomes (x, z, -y)."""
 CAMERA_PITCH = np.radians(20.0)
+_AnyClip = TypeVar("_AnyClip", RobotClip, HumanClip)
 _SLIDE = 0.2
 """m/s."""
 
@@ -42,7 +44,7 @@ def robot_faults(clip: RobotClip) -> dict[str, tuple[str, Callable[[], RobotClip
     }
 
 
-def rate_faults(clip: RobotClip) -> dict[str, RobotClip]:
+def rate_faults(clip: _AnyClip) -> dict[str, _AnyClip]:
     """The clip labelled at twice and at half its rate, which a flight or stored velocities give away as `wrong_fps`."""
     assert clip.fps is not None
     return {"double_fps": replace(clip, fps=2 * clip.fps), "half_fps": replace(clip, fps=clip.fps / 2)}
@@ -70,6 +72,7 @@ def human_faults(clip: HumanClip) -> dict[str, tuple[str, Callable[[], HumanClip
         "y_up": ("up_axis", lambda: _turn_human(clip, Z_TO_Y_UP)),
         "camera_pitch": ("camera_frame", lambda: _turn_human(clip, _camera())),
         "degrees": ("angle_unit", lambda: replace(clip, joint_rotations=np.degrees(clip.joint_rotations))),
+        "centimetres": ("length_unit", lambda: replace(clip, root_translation=root * 100)),
         "slide": ("foot_slide", lambda: replace(clip, root_translation=root + _drift(root, clip.fps))),
         "teleport": ("jump", lambda: replace(clip, root_translation=root + _step(root))),
     }

@@ -30,6 +30,7 @@ from asap_core.motions.frame_gaps import bridge_gaps, gaps
 from asap_core.motions.ground_frame import to_human_motion
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.skeleton import sole_points
+from asap_core.motions.tables import check_size
 from asap_core.rotations import Array
 
 _LEAST_FRAMES = 4
@@ -62,11 +63,13 @@ def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
     """Understand a clip by its physics.
 
     Raises:
-        InputFileError: fewer than four frames.
+        InputFileError: fewer than four frames, or absurd numbers.
     """
     count = len(clip.root_translation)
     if count < _LEAST_FRAMES:
         raise InputFileError(clip.path, f"frames: found {count}, expected at least {_LEAST_FRAMES}")
+    check_size(clip.path, "joint_rotations", clip.joint_rotations, 1e5, "in any unit")
+    check_size(clip.path, "root_translation", clip.root_translation, 1e7, "in any unit")
     angle, length, up = _angle_unit(clip), _length_unit(clip), _up_axis(clip, options)
     if angle.answer == "deg":
         clip = replace(clip, joint_rotations=np.radians(clip.joint_rotations))

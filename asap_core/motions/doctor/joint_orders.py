@@ -56,9 +56,14 @@ DOF_SETS = ("asap23", "unitree23")
 
 
 def orders_of_width(width: int, robot: RobotProfile | None = None) -> tuple[JointOrder, ...]:
-    """The orders that fit a file of `width` joints: those of `robot`, or of the G1 if none is named."""
-    if robot is None or robot.name.startswith("g1_"):
-        return tuple(order for order in G1_ORDERS.values() if len(order.joints) == width)
+    """The orders that fit a file of `width` joints: those of `robot`, or of the G1 if none is named.
+
+    `g1_23dof` is ASAP's 23; `g1_29dof` has all orders of the G1, as each holds some of its joints.
+    """
+    if robot is None or robot.name in ("g1_23dof", "g1_29dof"):
+        fitting = tuple(order for order in G1_ORDERS.values() if len(order.joints) == width)
+        own = tuple(order for order in fitting if robot is not None and order.robot == robot.name == "g1_23dof")
+        return own or fitting
     return profile_orders(robot) if robot.num_joints == width else ()
 
 

@@ -156,13 +156,11 @@ def _decide_joint(
     figures = weights.of_joints(quat)
     option = "--dof-set asap23|unitree23" if clip.joint_pos.shape[1] == _AMBIGUOUS_WIDTH else "--joint-order"
     found = least(_JOINT, figures, weights.unit, weights.how, option, weights.share, weights.apart)
-    if options.dof_set is not None and found.answer is None:
+    if found.answer is None and options.dof_set is not None:
         return given(_JOINT, options.dof_set, "the option says so", option)
-    proven = weights.unit == "mm" or options.dof_set is not None or clip.declared.joint_order is not None
-    if clip.joint_pos.shape[1] == _AMBIGUOUS_WIDTH and not proven:
-        how = (
-            "23 nameless joints are asap23 (whole waist) or unitree23 (waist yaw, wrist roll), and nothing proves which"
-        )
+    several_sets = len({order.robot for order in candidates}) > 1
+    if several_sets and weights.unit != "mm" and clip.declared.joint_order is None:
+        how = "23 nameless joints: asap23 (whole waist) or unitree23 (waist yaw, wrist roll); nothing proves which"
         return replace(found, answer=None, how=how)
     return _with_format_word(found, clip.declared.joint_order, figures, option)
 

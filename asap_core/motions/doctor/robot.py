@@ -21,10 +21,13 @@ from asap_core.motions.doctor.upright import up_axis
 from asap_core.motions.doctor.velocities import judge_velocities
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.motions.robot import RobotMotion
-from asap_core.motions.tables import Source
+from asap_core.motions.tables import Source, check_size
 
 _TOOL = "asap doctor 1"
 _LEAST_FRAMES = 4
+_MOST = {"root_pos": 1e7, "root_quat": 1e3, "joint_pos": 1e5, "joint_vel": 1e7} | {
+    f"body_{name}": most for name, most in (("pos", 1e7), ("quat", 1e3), ("lin_vel", 1e7), ("ang_vel", 1e7))
+}
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,11 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     """Understand a clip by its physics.
 
     Raises:
-        InputFileError: fewer than four frames, or joints that no known robot has.
+        InputFileError: fewer than four frames, absurd numbers, or joints that no known robot has.
     """
     if len(clip.root_pos) < _LEAST_FRAMES:
         raise InputFileError(clip.path, f"frames: found {len(clip.root_pos)}, expected at least {_LEAST_FRAMES}")
+    _check_sizes(clip)
     damage = not_unit(clip)
     notes = [Problem("note", "reader", note) for note in clip.notes]
     if any(problem.severity == "error" for problem in damage):
@@ -81,6 +85,14 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     if found.open_questions or rate.fps is None:
         return found
     return RobotDiagnosis(clip, decisions, found.problems, reading, _motion(clip, reading, rate.fps))
+
+
+def _check_sizes(clip: RobotClip) -> None:
+    """Refuse numbers that no unit explains; they would overflow in what follows."""
+    for name, most in _MOST.items():
+        values = getattr(clip, name)
+        if values is not None:
+            check_size(clip.path, name, values, most, "in any unit")
 
 
 def _motion(clip: RobotClip, reading: Reading, fps: float) -> RobotMotion:
