@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +254,18 @@ def test_sender_clock_of_the_container_is_used_where_messages_have_none(tmp_path
     state = read_log(tmp_path / "log.mcap").streams[0]
     np.testing.assert_array_equal(state.receive_time, [10, 11, 12])
     np.testing.assert_array_equal(state.source_time, [0, 1, 2])
+
+
+def test_without_the_libraries_the_error_names_the_extra(tmp_path: Path) -> None:
+    write_mcap(tmp_path / "log.mcap", RUN[:5])
+    program = (
+        "import sys; sys.modules['mcap'] = None\n"
+        "from asap_core.errors import InputFileError\n"
+        "from asap_core.rollouts.ingest.readers import read_log\n"
+        "try:\n    read_log(sys.argv[1])\nexcept InputFileError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "log.mcap")], capture_output=True, text=True)
+    assert "which is not installed: pip install 'asap[robot]'" in done.stdout, done.stderr
 
 
 def test_shared_synthetic_recordings_agree(shared_dir: Path) -> None:

@@ -33,12 +33,22 @@ def _reader(id: str, title: str, suffixes: tuple[str, ...], module: str) -> Read
     def call(name: str, path: Path) -> object:
         return getattr(importlib.import_module(f"{__name__}.{module}"), name)(path)
 
-    return Reader(id, title, suffixes, lambda path: bool(call("sniff", path)), lambda path: _log(call("read", path)))
+    def sniff(path: Path) -> bool:
+        try:
+            return bool(call("sniff", path))
+        except ModuleNotFoundError:
+            return path.suffix.lower() in suffixes and path.is_file()
 
+    def read(path: Path) -> Log:
+        try:
+            log = call("read", path)
+        except ModuleNotFoundError as error:
+            reason = f"{title} is read with {error.name}, which is not installed: pip install 'asap[robot]'"
+            raise InputFileError(path, reason) from None
+        assert isinstance(log, Log)
+        return log
 
-def _log(value: object) -> Log:
-    assert isinstance(value, Log)
-    return value
+    return Reader(id, title, suffixes, sniff, read)
 
 
 _ALL: tuple[Reader, ...] = (
