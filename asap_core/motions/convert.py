@@ -17,7 +17,6 @@ from asap_core.motions.human import HumanMotion
 from asap_core.motions.robot import RobotMotion
 from asap_core.motions.tables import check_fps
 from asap_core.robots import get_profile
-from asap_core.robots.profile import RobotProfile
 
 _SUFFIX_OF = {"robot_parquet": ".parquet", "human_parquet": ".parquet", "amass": ".npz"}
 _BY_SUFFIX = {
@@ -50,7 +49,7 @@ class Target:
     fps: float | None = None
     """Hz; None keeps the clip's."""
     robot: str | None = None
-    """A robot profile; None keeps the clip's."""
+    """Name or file of a robot profile; None keeps the clip's."""
     fill_default: bool = False
     """Set joints that the clip lacks to the robot's default pose."""
     recompute_velocities: bool = False
@@ -107,7 +106,7 @@ def convert(found: Diagnosis, target: Target) -> tuple[RobotMotion | HumanMotion
     assert motion is not None  # _check refuses a clip without
     notes: tuple[str, ...] = ()
     if isinstance(motion, RobotMotion):
-        motion, notes = on_robot(motion, get_profile(target.robot or motion.robot), target.fill_default)
+        motion, notes = on_robot(motion, target.robot or motion.robot, target.fill_default)
     elif target.robot is not None:
         raise ConfigError("--to-robot: a person's clip goes to a robot by `asap run retarget`, not by conversion")
     if target.fps is not None and target.fps != motion.fps:
@@ -128,12 +127,13 @@ def _check(found: Diagnosis, target: Target) -> None:
         raise InputFileError(path, "; ".join(f"{problem.text}; {problem.mend}" for problem in bad))
 
 
-def on_robot(motion: RobotMotion, profile: RobotProfile, fill_default: bool) -> tuple[RobotMotion, tuple[str, ...]]:
-    """The motion with exactly the profile's joints, taken over by name, and what was left out or filled in.
+def on_robot(motion: RobotMotion, robot: str, fill_default: bool) -> tuple[RobotMotion, tuple[str, ...]]:
+    """The motion with exactly the robot's joints, taken over by name, and what was left out or filled in.
 
     Raises:
-        InputFileError: the profile has joints that the motion lacks, and `fill_default` is not set.
+        InputFileError: the robot has joints that the motion lacks, and `fill_default` is not set.
     """
+    profile = get_profile(robot)
     missing = [name for name in profile.joint_names if name not in motion.joint_names]
     left = [name for name in motion.joint_names if name not in profile.joint_names]
     if missing and not fill_default:
@@ -145,7 +145,7 @@ def on_robot(motion: RobotMotion, profile: RobotProfile, fill_default: bool) -> 
             values[:, column] = motion.joint_pos[:, motion.joint_names.index(name)]
     notes = [f"left out, as {profile.name} has them not: {', '.join(left)}"] if left else []
     notes += [f"set to the default pose: {', '.join(missing)}"] if missing else []
-    return replace(motion, robot=profile.name, joint_names=profile.joint_names, joint_pos=values), tuple(notes)
+    return replace(motion, robot=robot, joint_names=profile.joint_names, joint_pos=values), tuple(notes)
 
 
 def write_motion(path: Path, motion: RobotMotion | HumanMotion, format_name: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CLEAN, _PROBLEMS, _UNREADABLE = 0, 1, 2
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
-Robot = Annotated[str | None, typer.Option("--robot", help="Robot profile of the files, such as g1_29dof.")]
+Robot = Annotated[str | None, typer.Option("--robot", help="Robot of the files: g1_29dof, or a profile (.json).")]
 Fps = Annotated[float | None, typer.Option("--fps", help="Frame rate of the files, if they do not say it right.")]
 JointOrder = Annotated[str | None, typer.Option("--joint-order", help="unitree29, isaac29, asap23, unitree23, …")]
 DofSet = Annotated[str | None, typer.Option("--dof-set", help="asap23 or unitree23, for 23 nameless joints.")]

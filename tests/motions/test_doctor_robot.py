@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from motion_fixtures import holosoma_arrays, robot_fixtures, swaying_motion
+from motion_fixtures import asap_content, holosoma_arrays, robot_fixtures, swaying_motion
 
 from asap_core.errors import InputFileError, UnknownNameError
 from asap_core.motions.derived import derive_motion
@@ -18,6 +19,8 @@ from asap_core.motions.doctor.made_clips import as_clip, walk_and_hop
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.doctor.robot import RobotDiagnosis, examine_robot
 from asap_core.motions.formats.clip import Declared, RobotClip
+from asap_core.motions.robot import RobotMotion
+from asap_core.motions.tables import Source
 from asap_core.robots import get_profile
 from asap_core.rotations import quat_mul, rotate, rotvec_to_quat
 
@@ -165,6 +168,29 @@ def test_c7_the_robot_settles_the_set_but_not_the_order() -> None:
     assert answers(examine_robot(clip, Options(robot="g1_29dof")))["joint order"] is None
     isaac = replace(clip, joint_pos=robot_faults(said("g1_23dof"))["order_swapped"][1]().joint_pos)
     assert answers(examine_robot(isaac, Options(robot="g1_23dof")))["joint order"] == "asap23_isaac"
+
+
+@pytest.mark.parametrize("order", ["mjcf", "isaac"])
+def test_another_robot_is_understood_by_its_own_profile(order: str, tmp_path: Path) -> None:
+    from humanoid_urdf import write_humanoid
+
+    from asap_core.robots.importing.importer import import_model
+    from asap_core.robots.profile_file import write_profile
+
+    profile, _ = import_model(write_humanoid(tmp_path), "small")
+    path = str(tmp_path / "small.json")
+    write_profile(path, profile, [])
+    times = np.arange(100) / 50
+    joints = 0.1 + 0.1 * np.sin(times[:, None] * 3 + np.arange(profile.num_joints))
+    root_pos = np.stack([0.1 * times, 0 * times, 0.7 + 0 * times], axis=1)
+    quat = rotvec_to_quat(np.outer(0.3 + times, [0, 0, 1.0]))
+    source = Source("made", "0" * 64, "tests")
+    motion = RobotMotion("m", path, 50.0, root_pos, quat, profile.joint_names, joints, source)
+    found = examine_robot(as_clip(motion, order), Options(robot=path))
+    assert answers(found)["joint order"] == {"mjcf": "small", "isaac": "small_isaac"}[order]
+    assert found.motion is not None
+    assert found.motion.robot == path
+    np.testing.assert_allclose(found.motion.joint_pos, joints, atol=1e-12)
 
 
 def test_absurd_numbers_are_refused_by_name() -> None:
@@ -336,3 +362,18 @@ def test_published_robot_clips_are_understood(shared_dir: Path) -> None:
         assert codes(found) <= {"floating", "foot_slide", "penetration"}
         floating += "floating" in codes(found)
     assert floating >= 15
+
+
+def test_c19_an_action_of_another_length_is_refused_by_file_and_field(tmp_path: Path) -> None:
+    content = asap_content(swaying_motion("g1_23dof"))
+    count = len(content["dof"])
+    for rows in (count, count - 3):
+        path = tmp_path / f"{rows}.pkl"
+        path.write_bytes(
+            pickle.dumps({"clip": content | {"action": np.zeros((rows, 23), np.float32)}, "next": content})
+        )
+        if rows == count:
+            assert [clip.clip.name for clip in examine(path, NONE).clips] == ["clip", "next"]
+        else:
+            with pytest.raises(InputFileError, match=rf"{rows}\.pkl.*action"):
+                examine(path, NONE)

@@ -31,7 +31,7 @@ class JointOrder:
     name: str
     joints: tuple[str, ...]
     robot: str
-    """The profile whose kinematics has all of them."""
+    """The profile whose kinematics has all of them, as `get_profile` takes it."""
 
 
 def _subset(name: str, places: tuple[int, ...], robot: str) -> tuple[JointOrder, JointOrder]:
@@ -55,24 +55,29 @@ DOF_SETS = ("asap23", "unitree23")
 """Values of `--dof-set`: which 23 joints a file without names has."""
 
 
-def orders_of_width(width: int, robot: RobotProfile | None = None) -> tuple[JointOrder, ...]:
+def orders_of_width(width: int, robot: str | None = None) -> tuple[JointOrder, ...]:
     """The orders that fit a file of `width` joints: those of `robot`, or of the G1 if none is named.
 
     `g1_23dof` is ASAP's 23; `g1_29dof` has all orders of the G1, as each holds some of its joints.
     """
-    if robot is None or robot.name in ("g1_23dof", "g1_29dof"):
-        fitting = tuple(order for order in G1_ORDERS.values() if len(order.joints) == width)
-        own = tuple(order for order in fitting if robot is not None and order.robot == robot.name == "g1_23dof")
-        return own or fitting
-    return profile_orders(robot) if robot.num_joints == width else ()
+    if robot not in (None, "g1_23dof", "g1_29dof"):
+        return tuple(order for order in profile_orders(str(robot)) if len(order.joints) == width)
+    fitting = tuple(order for order in G1_ORDERS.values() if len(order.joints) == width)
+    own = tuple(order for order in fitting if order.robot == robot == "g1_23dof")
+    return own or fitting
 
 
-def profile_orders(robot: RobotProfile) -> tuple[JointOrder, ...]:
-    """The depth-first and breadth-first orders of any robot, called after it."""
-    first = JointOrder(robot.name, robot.joint_names, robot.name)
-    joints = {link.name: link.joint for link in robot.links}
-    second = tuple(str(joints[name]) for name in breadth_first(robot) if joints[name] is not None)
-    return (first,) if second == first.joints else (first, JointOrder(f"{robot.name}_isaac", second, robot.name))
+def profile_orders(robot: str) -> tuple[JointOrder, ...]:
+    """The depth-first and breadth-first orders of any robot, called after it.
+
+    Args:
+        robot: as `get_profile` takes it.
+    """
+    profile = get_profile(robot)
+    joints = {link.name: link.joint for link in profile.links}
+    second = tuple(str(joints[name]) for name in breadth_first(profile) if joints[name] is not None)
+    first = JointOrder(profile.name, profile.joint_names, robot)
+    return (first,) if second == first.joints else (first, JointOrder(f"{profile.name}_isaac", second, robot))
 
 
 def breadth_first(robot: RobotProfile) -> tuple[str, ...]:
@@ -85,7 +90,7 @@ def breadth_first(robot: RobotProfile) -> tuple[str, ...]:
     return tuple(out)
 
 
-def get_order(name: str, robot: RobotProfile | None = None) -> JointOrder:
+def get_order(name: str, robot: str | None = None) -> JointOrder:
     """The order called `name`.
 
     Raises:

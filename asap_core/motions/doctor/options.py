@@ -23,7 +23,7 @@ class Options:
     """
 
     robot: str | None = None
-    """Name of a robot profile."""
+    """Name or file of a robot profile."""
     fps: float | None = None
     joint_order: str | None = None
     dof_set: str | None = None
@@ -41,6 +41,7 @@ class Options:
                 raise unknown_name(kind, value, valid)
         if self.fps is not None:
             check_fps("--fps", "fps", self.fps)
-        robot = None if self.robot is None else get_profile(self.robot)
+        if self.robot is not None:
+            get_profile(self.robot)
         if self.joint_order is not None:
-            get_order(self.joint_order, robot)
+            get_order(self.joint_order, self.robot)

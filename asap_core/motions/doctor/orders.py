@@ -83,17 +83,16 @@ def decide_orders(clip: RobotClip, options: Options, angle_unit: str, length_uni
 
 
 def _candidates(clip: RobotClip, options: Options) -> tuple[JointOrder, ...]:
-    robot = None if options.robot is None else get_profile(options.robot)
     width = clip.joint_pos.shape[1]
     if clip.joint_names is not None:
         return (_named(clip, options),)
     if options.joint_order is not None:
-        order = get_order(options.joint_order, robot)
+        order = get_order(options.joint_order, options.robot)
         if len(order.joints) != width:
             found_joints = f"joints: found {width}, expected {len(order.joints)}"
             raise InputFileError(clip.path, f"{found_joints} for {options.joint_order}")
         return (order,)
-    found = orders_of_width(width, robot)
+    found = orders_of_width(width, options.robot)
     if options.dof_set is not None and width == _AMBIGUOUS_WIDTH:
         return tuple(order for order in found if order.name.startswith(options.dof_set))
     if not found:

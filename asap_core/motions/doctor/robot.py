@@ -100,7 +100,7 @@ def _motion(clip: RobotClip, reading: Reading, fps: float) -> RobotMotion:
     names = sorted(reading.order.joints, key=reading.profile.joint_index)
     return RobotMotion(
         name=clip.name,
-        robot=reading.profile.name,
+        robot=reading.order.robot,
         fps=fps,
         root_pos=reading.root_pos(clip),
         root_quat=reading.orientations(clip.root_quat),

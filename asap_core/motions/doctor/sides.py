@@ -24,6 +24,8 @@ _NO_WORSE, _NARROW = 1.07, 0.65
 def swap_problem(clip: RobotClip, reading: Reading, poses: LinkPoses) -> list[Problem]:
     """A warning if the clip stands better, or holds its elbows outside as it should, with its sides exchanged."""
     swapped = replace(reading.order, name="swapped", joints=swapped_sides(reading.order.joints))
+    if set(swapped.joints) != set(reading.order.joints) or swapped.joints == reading.order.joints:
+        return []
     figures = support_scores(
         clip, (reading.order, swapped), reading.angle_unit, reading.length_unit, (reading.quat_order,)
     )
