@@ -77,6 +77,17 @@ def test_asap_npz_of_a_wrong_shape_names_the_field(tmp_path: Path) -> None:
         read_log(path)
 
 
+def test_asap_npz_with_a_damaged_array_header_is_refused(tmp_path: Path) -> None:
+    import zipfile
+
+    path = tmp_path / "m.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("time", "joint_pos", "joint_pos_cmd"):
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00\x10\x00" + b"{'descr': (".ljust(16))
+    with pytest.raises(InputFileError, match="not a readable npz"):
+        read_log(path)
+
+
 def test_asap_pkl_clips_follow_each_other_and_resets_are_marked(logs: dict[str, Path]) -> None:
     log = read_log(logs["asap_pkl"])
     state, command, base = (one(log, kind) for kind in ("joint_state", "joint_command", "odometry"))

@@ -56,7 +56,7 @@ class Stream:
     """Joint names of (N, J) fields or marker names, None if the log stores none."""
     declared: Mapping[str, str] = field(default_factory=dict)
     """What the format says of itself: quat_order, up_axis, length_unit, angle_unit, time_unit, twist_frame,
-    joint_order."""
+    joint_order; action_timing 'post_step' where row k holds the state that action k led to."""
 
     @property
     def num_samples(self) -> int:
