@@ -8,7 +8,7 @@ from pathlib import Path
 from asap_core.config import Params
 from asap_core.files import atomic_dir, content_key, read_json, sha256_file, write_json
 from asap_core.motions.human import HumanMotion
-from asap_core.retargeting.retarget import retarget
+from asap_core.retargeting.retarget import retarget, retarget_figures
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.profile import RobotProfile
@@ -49,9 +49,10 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
 
 def _item(path: Path, profile: RobotProfile, settings: RetargetSettings, store: ItemStore, code: str) -> Path:
     def make(folder: Path) -> None:
-        motion, figures = retarget(HumanMotion.load(path), profile, settings)
+        human = HumanMotion.load(path)
+        motion = retarget(human, profile, settings)
         motion.save(folder / "motion.parquet")
-        write_json(folder / "figures.json", figures)
+        write_json(folder / "figures.json", retarget_figures(human, motion, profile, settings))
 
     key = content_key("retarget", sha256_file(path), profile.name, settings.model_dump(mode="json"), code)
     return store.get_or_make(key, make)

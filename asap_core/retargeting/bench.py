@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,55 +12,99 @@ from asap_core.errors import InputFileError
 from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.formats.asap_pkl import read_asap_pkl
 from asap_core.motions.human import HumanMotion
-from asap_core.retargeting.figures import retarget_figures
-from asap_core.retargeting.proportions import robot_skeleton
-from asap_core.retargeting.retarget import proportioned_joints, retarget
+from asap_core.motions.robot import RobotMotion
+from asap_core.retargeting.retarget import retarget, retarget_figures
+from asap_core.retargeting.scorer import Reference, reference, score
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import Array
 
 _PREFIX = "0-motions_raw_tairantestbed_smpl_"
-_COMPARED = ("skate_mm_per_frame", "sole_height_mm", "penetration_mm", "max_joint_speed", "jerk")
+_OFFSETS = Path("prototypes") / "retarget" / "off_g1shape.npy"
+_SMPL_JOINTS = (24, 3)
+_ANKLE_HEIGHT = 0.035
+"""m above the ground at which the ankle stands of the person, whose shape was fitted to a robot's links."""
+Rows = dict[str, dict[str, float]]
 
 
 def bench(shared: Path, settings: RetargetSettings, every: int = 1) -> dict[str, float]:
-    """Means over the clips of `<shared>/data/asap`, of which every `every`-th is taken.
+    """Means over the clips of `bench_rows`.
 
     Returns:
-        The keys of `retarget_figures`, worst_joint_speed (rad/s), frames_per_second and clips; and for the published
-        retargets the same figures, as far as they do not depend on a body's shape, with the prefix `published_`.
+        The scorer's figures; worst_penetration_mm, worst_joint_speed; frames_per_second of processor time, on one core;
+        clips. The same figures of the published retargets as `published_...`, and those of our retargets with the
+        settings as they are, against the person that these follow, as `own_body_...`.
 
     Raises:
-        InputFileError: there are no clips.
+        InputFileError: there are no clips, or no offsets.
     """
-    folder = shared / "data" / "asap"
+    rows = bench_rows(shared, settings, every)
+    names = next(iter(rows.values()))
+    result = {key: float(np.mean([row[key] for row in rows.values()])) for key in names}
+    for key, worst in (("penetration_mm", "worst_penetration_mm"), ("max_joint_speed", "worst_joint_speed")):
+        result[worst] = max(row[key] for row in rows.values())
+    frames, seconds = (sum(row[key] for row in rows.values()) for key in ("frames", "seconds"))
+    del result["frames"], result["seconds"]
+    return result | {"frames_per_second": frames / seconds, "clips": float(len(rows))}
+
+
+def bench_rows(shared: Path, settings: RetargetSettings, every: int = 1) -> Rows:
+    """Figures of each `every`-th clip of `<shared>/data/asap`, by its name.
+
+    The person scored has the offsets of the shape that ASAP fitted to its robot. Ours and the published retargets were
+    both given this very person to follow: ours with `body: person`, its path as it is, and the release's links.
+    """
+    profile = get_profile("g1_23dof")
+    folder, offsets = shared / "data" / "asap", _offsets(shared / _OFFSETS)
     paths = sorted((folder / "smpl").glob("*.npz"))[::every]
     if not paths:
         raise InputFileError(folder / "smpl", "found no npz clip, expected those that ASAP published")
-    profile = get_profile("g1_23dof")
-    ours, published, frames, seconds = [], [], 0, 0.0
+    given = settings.model_copy(update={"body": "person", "path_scale": 1.0, "correspondences": "released"})
+    rows: Rows = {}
     for path in paths:
         human = read_amass(path)
-        begin = time.perf_counter()
-        _, figures = retarget(human, profile, settings)
-        seconds += time.perf_counter() - begin
-        frames += human.num_frames
-        ours.append(figures)
-        published.append(_published(folder / "g1" / f"{_PREFIX}{path.stem}.pkl", human, profile))
-    result = {key: float(np.mean([figures[key] for figures in ours])) for key in ours[0]}
-    result |= {f"published_{key}": float(np.mean([figures[key] for figures in published])) for key in _COMPARED}
-    result["worst_joint_speed"] = max(figures["max_joint_speed"] for figures in ours)
-    return result | {"frames_per_second": frames / seconds, "clips": float(len(paths))}
+        person = replace(human, skeleton=offsets)
+        published = read_asap_pkl(folder / "g1" / f"{_PREFIX}{path.stem}.pkl", profile.name, profile.joint_names)
+        against = reference(person, profile, _ANKLE_HEIGHT)
+        rows[path.stem] = _timed(person, profile, given, against) | _published(published, profile, against)
+        own = retarget_figures(human, retarget(human, profile, settings), profile, settings)
+        rows[path.stem] |= {f"own_body_{key}": value for key, value in own.items()}
+    return rows
 
 
-def _published(path: Path, human: HumanMotion, profile: RobotProfile) -> dict[str, float]:
-    """Figures of a published retarget, its feet judged while the same person stands."""
-    motion = read_asap_pkl(path, profile.name, profile.joint_names)
-    joints = proportioned_joints(human, human.global_rotations(), robot_skeleton(profile))
-    count = min(len(joints), motion.num_frames)
-    root_pos, root_quat, joint_pos = motion.root_pos[:count], motion.root_quat[:count], motion.joint_pos[:count]
-    links = profile.foot_index
-    targets = np.zeros((count, len(links), 3))
+def _offsets(path: Path) -> Array:
+    try:
+        offsets = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputFileError(path, f"cannot be read: {error}") from None
+    if offsets.shape != _SMPL_JOINTS:
+        raise InputFileError(path, f"found shape {offsets.shape}, expected {_SMPL_JOINTS}")
+    return np.asarray(offsets, dtype=float)
+
+
+def _timed(
+    person: HumanMotion, profile: RobotProfile, settings: RetargetSettings, against: Reference
+) -> dict[str, float]:
+    begin = time.process_time()
+    motion = retarget(person, profile, settings)
+    seconds = time.process_time() - begin
+    return score(motion, Kinematics(profile), against) | {"frames": float(motion.num_frames), "seconds": seconds}
+
+
+def _published(motion: RobotMotion, profile: RobotProfile, against: Reference) -> dict[str, float]:
+    """Figures of a published retarget, moved level to where the person is, since its world has another origin.
+
+    Its link error is given twice: on the scorer's ground, over which it floats, and, as
+    `published_link_error_lifted_mm`, with the person at the height that suits it best.
+    """
     kinematics = Kinematics(profile)
-    return retarget_figures(kinematics, root_pos, root_quat, joint_pos, joints[:count], links, targets, motion.fps)
+    count = min(motion.num_frames, len(against.positions))
+    poses = kinematics.forward(motion.root_pos[:count], motion.root_quat[:count], motion.joint_pos[:count])
+    away = np.median(poses.pos[:, against.links] - against.positions[:count], axis=(0, 1))
+    level, lift = away * (1.0, 1.0, 0.0), away * (0.0, 0.0, 1.0)
+    there = replace(motion, root_pos=motion.root_pos - level)
+    figures = {f"published_{key}": value for key, value in score(there, kinematics, against).items()}
+    lifted = score(there, kinematics, replace(against, positions=against.positions + lift))
+    return figures | {"published_link_error_lifted_mm": lifted["link_error_mm"]}

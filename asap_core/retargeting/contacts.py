@@ -39,19 +39,6 @@ def _without_blips(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(binary_opening(binary_closing(padded, three), three)[3:-3])
 
 
-def scoring_contacts(positions: Array, fps: float) -> NDArray[np.bool_]:
-    """(T, 2) bool for the left and right foot: frames in which it surely stands, by a stricter rule than the solver's.
-
-    The ankle and the toe are both below 0.15 m/s, unfiltered, and the ankle is within 3 cm of its lowest twentieth.
-    """
-    speed = np.linalg.norm(np.gradient(positions, axis=0), axis=-1) * fps
-    columns = []
-    for ankle, toe in (HEEL_TOE[:2], HEEL_TOE[2:]):
-        level = positions[:, ankle, 2]
-        columns.append((speed[:, ankle] < 0.15) & (speed[:, toe] < 0.15) & (level < np.percentile(level, 5) + 0.03))
-    return np.stack(columns, axis=1)
-
-
 def ground_shift(positions: Array, contacts: NDArray[np.bool_], ankle_height: float) -> float:
     """Metres to add to z so that the ankles of standing feet are at `ankle_height`."""
     levels = [

@@ -23,8 +23,9 @@ _SPINE = ("Torso", "Spine", "Chest")
 def robot_skeleton(profile: RobotProfile) -> Array:
     """Offsets (24, 3) of the SMPL joints at rest, m, such that they meet the corresponding links of the robot at zero.
 
-    Joints without a counterpart (spine, neck, thorax, wrist, toe) share the way between their neighbours in the
-    proportions of the free body.
+    A limb that hangs otherwise at zero angles than in the pose that the G1 has there (arms down, forearms forward) only
+    gives its length, to the direction of the free body's. Joints without a counterpart (spine, neck, thorax, wrist,
+    toe) share the way between their neighbours in the proportions of the free body.
     """
     robot = _rest_positions(profile)
     world = _pose_rotations()
@@ -35,10 +36,11 @@ def robot_skeleton(profile: RobotProfile) -> Array:
 
     offsets = body.copy()
     for side in ("L", "R"):
-        for start, end in (("Pelvis", "Hip"), ("Hip", "Knee"), ("Knee", "Ankle"), ("Shoulder", "Elbow")):
-            first = start if start == "Pelvis" else f"{side}_{start}"
-            offsets[INDEX[f"{side}_{end}"]] = between(first, f"{side}_{end}")
-        forearm = between(f"{side}_Elbow", f"{side}_Hand")
+        offsets[INDEX[f"{side}_Hip"]] = between("Pelvis", f"{side}_Hip")
+        for start, end in (("Hip", "Knee"), ("Knee", "Ankle"), ("Shoulder", "Elbow")):
+            joint = INDEX[f"{side}_{end}"]
+            offsets[joint] = _limb(between(f"{side}_{start}", f"{side}_{end}"), body[joint])
+        forearm = _limb(between(f"{side}_Elbow", f"{side}_Hand"), body[INDEX[f"{side}_Wrist"]])
         wrist, hand = INDEX[f"{side}_Wrist"], INDEX[f"{side}_Hand"]
         share = _share(body, wrist, hand)
         offsets[wrist], offsets[hand] = share * forearm, (1 - share) * forearm
@@ -65,6 +67,12 @@ def _pose_rotations() -> dict[str, Array]:
         local = Rotation.from_rotvec(_POSE.get(name, (0.0, 0.0, 0.0))).as_matrix()
         world[name] = (REST_TO_WORLD if parent is None else world[parent]) @ local
     return world
+
+
+def _limb(robot: Array, body: Array) -> Array:
+    """The robot's limb, turned along the body's if they are more than 45 degrees apart."""
+    length, along = np.linalg.norm(robot), body / np.linalg.norm(body)
+    return robot if robot @ along > length * np.cos(_QUARTER / 2) else np.asarray(length * along)
 
 
 def _share(body: Array, first: int, second: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +174,22 @@ class Kinematics:
         lever = point[:, :, None] - poses.pos[:, None, jointed]
         moves = tree.path[tree.place[link_index], 1 : 1 + len(tree.joints)].astype(point.dtype)
         out[..., 6 + tree.joints] = np.moveaxis(np.cross(axis[:, None], lever) * moves[None, :, :, None], -1, 2)
+        return out
+
+    def joint_axes(self, poses: LinkPoses) -> tuple[Array, Array]:
+        """World axes (N, J, 3) of the joints and the origins (N, J, 3) they pass through, in the order of joints."""
+        tree = self._tree
+        jointed = np.empty(len(tree.joints), dtype=np.intp)
+        jointed[tree.joints] = tree.order[1 : 1 + len(tree.joints)]
+        axis = self._constants[poses.pos.dtype].axis[:, np.argsort(tree.joints), 0].T
+        return np.matmul(poses.rot[:, jointed], axis[..., None])[..., 0], poses.pos[:, jointed]
+
+    @cached_property
+    def moved(self) -> Array:
+        """(L, J) 1 where the joint moves the link."""
+        tree = self._tree
+        out = np.zeros((self.profile.num_links, self.profile.num_joints))
+        out[:, tree.joints] = tree.path[tree.place, 1 : 1 + len(tree.joints)]
         return out
 
     def sole_points(self, poses: LinkPoses) -> Array:

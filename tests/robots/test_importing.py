@@ -63,7 +63,7 @@ def test_knees_bend_their_own_way_and_feet_stay_level(tmp_path: Path) -> None:
 
 def test_imported_robot_stands_and_is_retargeted_to(tmp_path: Path) -> None:
     from asap_core.motions.formats.amass import read_amass
-    from asap_core.retargeting.retarget import retarget
+    from asap_core.retargeting.retarget import retarget, retarget_figures
     from asap_core.retargeting.settings import RetargetSettings
     from asap_core.robots.physics import PhysicsSettings
     from asap_core.simulators.mujoco import MujocoSimulator
@@ -83,7 +83,9 @@ def test_imported_robot_stands_and_is_retargeted_to(tmp_path: Path) -> None:
         simulator.step(pose)
     assert simulator.state.root_pos[0, 2] > 0.9 * height
     clip = Path(__file__).resolve().parents[2] / "data" / "human" / "squat.npz"
-    motion, figures = retarget(read_amass(clip), profile, RetargetSettings())
+    human, settings = read_amass(clip), RetargetSettings()
+    motion = retarget(human, profile, settings)
+    figures = retarget_figures(human, motion, profile, settings)
     assert motion.joint_names == profile.joint_names
     assert figures["limit_violations"] == 0
     assert figures["link_error_mm"] < 15
