@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from asap_core.errors import unknown_name
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.settings import Settings
 
@@ -13,6 +14,18 @@ Split = Literal["fit", "validation", "heldout"]
 SPLITS: tuple[Split, ...] = ("fit", "validation", "heldout")
 Kind = Literal["twin", "robot"]
 """What acted: a simulator that stands for a robot, or a robot."""
+
+
+def as_split(name: str) -> Split:
+    """The split called `name`.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    for split in SPLITS:
+        if split == name:
+            return split
+    raise unknown_name("split", name, SPLITS)
 
 
 class RolloutsSettings(Settings):

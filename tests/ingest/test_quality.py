@@ -205,10 +205,10 @@ def test_short_runs_are_left_out() -> None:
     assert usable.sum() == 7
 
 
-def test_mocap_gap(standing: tuple[ControlSteps, Clocked, Clocked]) -> None:
+def test_base_gap(standing: tuple[ControlSteps, Clocked, Clocked]) -> None:
     steps, state, imu = standing
     place = np.tile([0.0, 0.0, 0.79], (STEPS, 1))
     place[60:70] = np.nan
     quality = judge(steps, state, imu, PROFILE, SETTINGS, place)
-    np.testing.assert_array_equal(np.flatnonzero(quality.masks["mocap_gap"]), np.arange(60, 70))
+    np.testing.assert_array_equal(np.flatnonzero(quality.masks["base_gap"]), np.arange(60, 70))
     assert quality.runs == ((0, 60), (70, 250))

@@ -99,6 +99,18 @@ class ActionRule:
         base = np.array([default[name] for name in names], float)
         return cls(names, base, steps, clip, profile.joint_lower, profile.joint_upper)
 
+    @classmethod
+    def of_targets(cls, profile: RobotProfile) -> ActionRule:
+        """The rule under which an action is the joint target itself, for logs whose policy nobody knows."""
+        limits = (profile.joint_lower, profile.joint_upper)
+        return cls(profile.joint_names, np.zeros(profile.num_joints), np.ones(profile.num_joints), np.inf, *limits)
+
+    @classmethod
+    def of_joints(cls, names: tuple[str, ...]) -> ActionRule:
+        """The same for joints without known limits."""
+        far = np.full(len(names), np.inf)
+        return cls(names, np.zeros(len(names)), np.ones(len(names)), np.inf, -far, far)
+
     def recover(self, target: Float64) -> tuple[Float64, NDArray[np.bool_]]:
         """Raw actions (K, J) of joint targets (K, J) rad, and where they may have been cut.
 

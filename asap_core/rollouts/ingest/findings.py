@@ -40,7 +40,7 @@ _MASKS = {
     "fall": "the robot falls",
     "lifted": "the feet bear no weight: it hangs from a gantry",
     "state_gap": "no state for longer than 60 ms",
-    "mocap_gap": "motion capture lost the robot",
+    "base_gap": "the base is not known: motion capture lost it, or the estimate has not settled",
     "short_run": "a run of good rows is shorter than a second",
 }
 _QUESTIONS = {

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.clock import Clocked
-from asap_core.rollouts.ingest.health import saturated
 from asap_core.rollouts.ingest.lag import Lag
 from asap_core.rollouts.ingest.steps import ControlSteps
 
@@ -45,7 +43,7 @@ class JointGap:
 
 
 def joint_gaps(
-    steps: ControlSteps, usable: NDArray[np.bool_], state: Clocked, lag: Lag, profile: RobotProfile, share: float
+    steps: ControlSteps, usable: NDArray[np.bool_], state: Clocked, lag: Lag, saturated: NDArray[np.bool_] | None
 ) -> tuple[JointGap, ...]:
     """The table, one row a joint of `steps`.
 
@@ -53,10 +51,11 @@ def joint_gaps(
         usable: (K,) rows to look at; all of them if none is usable.
         state: for temperatures.
         lag: command-to-state lag with the PD law's fit by joint.
-        share: of the torque limit that counts as saturated.
+        saturated: (K, J) at the torque limit; None where the limits are unknown.
     """
     rows = usable if usable.any() else np.ones(len(usable), bool)
-    full = saturated(steps, profile, share)[rows].mean(axis=0)
+    count = len(steps.joint_names)
+    full = np.full(count, np.nan) if saturated is None else saturated[rows].mean(axis=0)
     residual = _torque_residual(steps, lag.lag_s or 0.0)[rows]
     heat = _temperatures(steps, state)
     gaps = []

@@ -80,7 +80,7 @@ def judge(
         imu: the root's IMU stream, same clock.
         profile: torque limits, speed limits, weight.
         settings: thresholds.
-        root_pos: (K, 3) m from mocap, NaN where it lost the robot; None without mocap.
+        root_pos: (K, 3) m, NaN where the base is not known; None if it is known nowhere.
     """
     count = len(steps.time)
     masks: dict[str, Mask] = {
@@ -100,7 +100,7 @@ def judge(
         "lifted": health.lifted(steps, profile, settings.lifted_load),
     }
     if root_pos is not None:
-        masks["mocap_gap"] = ~np.isfinite(root_pos).all(axis=1)
+        masks["base_gap"] = ~np.isfinite(root_pos).all(axis=1)
     bad = np.zeros(count, dtype=bool)
     for name, mask in masks.items():
         if name not in INFORMING:

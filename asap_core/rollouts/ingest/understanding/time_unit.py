@@ -13,7 +13,7 @@ from asap_core.rotations import Array
 
 OPTION = "--time-unit"
 QUESTION = "time unit of the stamps"
-SLOWEST_HZ, FASTEST_HZ = 20.0, 2000.0
+SLOWEST_HZ, FASTEST_HZ = 19.0, 2100.0
 LEAST_R2 = 0.7
 _STANDARD = (0, -3, -6, -9)
 _MARGIN = 0.5
