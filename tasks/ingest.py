@@ -14,8 +14,10 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.find import find_logs
 from asap_core.rollouts.ingest.ingest import Ingested, IngestSettings, RunLabels, entry_of, ingest
-from asap_core.rollouts.ingest.readers import read_log
+from asap_core.rollouts.ingest.readers import read_log, table_csv
+from asap_core.rollouts.ingest.readers.column_map import ColumnMap
 from asap_core.rollouts.ingest.robot_dataset import append
+from asap_core.rollouts.ingest.streams import Log
 from asap_core.rollouts.ingest.understand import UnderstandOptions
 from asap_core.rollouts.settings import Split
 from asap_core.training.policy import OnnxPolicy
@@ -81,6 +83,8 @@ class Request:
     actions: ActionSource
     motion: str | None = None
     replace: bool = False
+    columns: Path | None = None
+    """A column map (YAML) for CSV files."""
     settings: IngestSettings = field(default_factory=IngestSettings)
     options: UnderstandOptions = field(default_factory=UnderstandOptions)
 
@@ -108,7 +112,7 @@ def ingest_logs(request: Request) -> list[LogResult]:
 
 
 def _one(path: Path, request: Request, rule: ActionRule | None, labels: RunLabels) -> LogResult:
-    done = ingest(read_log(path), request.profile, rule, request.settings, request.options, labels)
+    done = ingest(_read(path, request.columns), request.profile, rule, request.settings, request.options, labels)
     if request.output is None or rule is None:
         return LogResult(path, "looked at", done)
     if not done.table:
@@ -119,6 +123,12 @@ def _one(path: Path, request: Request, rule: ActionRule | None, labels: RunLabel
     if outcome != "already there" or not page.exists():
         write_log_page(page, done)
     return LogResult(path, outcome, done)
+
+
+def _read(path: Path, columns: Path | None) -> Log:
+    if columns is not None and path.suffix.lower() == ".csv":
+        return table_csv.read(path, ColumnMap.load(columns))
+    return read_log(path)
 
 
 def to_json(result: LogResult) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def ingest(
     motion: Annotated[str | None, typer.Option(help="Name of the motion, if no policy says it.")] = None,
     control_dt: Annotated[float, typer.Option(help="s between actions.")] = 0.02,
     body: Annotated[str | None, typer.Option(help="Mocap body on the pelvis.")] = None,
+    columns: Annotated[Path | None, typer.Option(help="YAML that says what the columns of CSV files are.")] = None,
     joint_order: Annotated[str | None, typer.Option(help="unitree29, isaac29, asap23, unitree23: of states.")] = None,
     command_order: Annotated[str | None, typer.Option(help="The same of commands.")] = None,
     imu_quat_order: Annotated[str | None, typer.Option(help="wxyz or xyzw.")] = None,
@@ -90,6 +91,7 @@ def ingest(
         actions=ActionSource(policy, start_frame, action_default, action_scale),
         motion=motion,
         replace=replace,
+        columns=columns,
         settings=_validated(IngestSettings, {"control_dt": control_dt, "body": body}),
         options=_validated(UnderstandOptions, said),
     )
