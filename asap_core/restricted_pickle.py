@@ -1,8 +1,7 @@
 """Reading of other people's pickles and torch files without ever calling what is in them.
 
 Numbers, text, plain containers, numpy arrays and torch tensors (as numpy arrays) come out; everything else is refused.
-Foreign globals are answered by stand-ins of this module, never by the code that the file names, and a numpy dtype is
-built anew from its text, so that no forged flags reach numpy.
+Foreign globals are answered by stand-ins (`pickle_stand_ins`), never by the code that the file names.
 """
 
 from __future__ import annotations
@@ -15,21 +14,25 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections import OrderedDict
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from asap_core.errors import InputFileError
+from asap_core.pickle_stand_ins import (
+    MAX_BYTES,
+    STAND_INS,
+    Dtype,
+    Foreign,
+    check_size,
+    from_buffer,
+    make_array,
+    tensor_view,
+)
 from asap_core.rotations import Array
 
-MAX_BYTES = 1 << 30
-"""Of a file once unpacked, and of all its arrays together."""
 _PEEK_BYTES = 1 << 26
-_DTYPE = re.compile(r"[|<>=]?(?:[biufcSU]\d{1,6}|[?O]8?)")
 _FOREIGN_ENUM = re.compile(r"protomotions\.[\w.]+")
 _OBJECT_NPY = re.compile(rb"\x93NUMPY.{4,60}'descr': '\|O'", re.DOTALL)
 
@@ -71,7 +74,7 @@ def load_torch(path: Path | str) -> Any:
     try:
         if zipfile.is_zipfile(io.BytesIO(data)):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                _check_size(sum(item.file_size for item in archive.infolist()))
+                check_size(sum(item.file_size for item in archive.infolist()))
             names = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
         else:
             names = []
@@ -165,95 +168,6 @@ def _load_npy(data: bytes) -> Any:
     return content.item() if isinstance(content, np.ndarray) and content.size == 1 else content
 
 
-def _check_size(size: int) -> None:
-    if not 0 <= size <= MAX_BYTES:
-        raise pickle.UnpicklingError(f"{size} bytes, more than {MAX_BYTES}")
-
-
-class Foreign:
-    """Stands for a sparse matrix of scipy or an array of chumpy, as SMPL's files hold them: its fields, no behaviour.
-
-    `kind` is the name of the class that the file asks for, such as `scipy.sparse.csc.csc_matrix`.
-    """
-
-    kind = ""
-    fields: Mapping[str, Any] = MappingProxyType({})
-
-
-class _NdArray:
-    """Stands for the class `numpy.ndarray` as an argument."""
-
-
-class _Dtype:
-    """Stands for `numpy.dtype`: the text it is made from and, once built, its byte order."""
-
-    def __init__(self, text: str, *_: Any) -> None:
-        if not isinstance(text, str) or not _DTYPE.fullmatch(text):
-            raise pickle.UnpicklingError(f"an array of type {text!r}")
-        self.dtype = np.dtype(text)
-
-    def set_state(self, state: Any) -> None:
-        """Take the byte order of numpy's state `(version, order, subarray, names, fields, …)`."""
-        if state[2] is not None or state[3] is not None or state[4] is not None:
-            raise pickle.UnpicklingError("an array of records")
-        if state[1] in ("<", ">"):
-            self.dtype = self.dtype.newbyteorder(state[1])
-
-
-def _make_array(dtype: _Dtype, shape: Any, data: Any, order: str) -> Array:
-    """An array from the bytes (text in pickles of Python 2), or for objects the list, of its values."""
-    data = data.encode("latin-1") if isinstance(data, str) else data
-    if not isinstance(dtype, _Dtype) or not all(isinstance(n, int) and n >= 0 for n in shape):
-        raise pickle.UnpicklingError("an array without type or shape")
-    count = math.prod(shape)
-    if dtype.dtype.hasobject:
-        if not isinstance(data, list) or len(data) != count:
-            raise pickle.UnpicklingError("an array of objects with too few of them")
-        values: Any = np.empty(count, dtype=object)
-        values[:] = data
-    else:
-        if not isinstance(data, bytes | bytearray) or len(data) != count * dtype.dtype.itemsize:
-            raise EOFError(f"an array of shape {tuple(shape)} with other than its number of bytes")
-        values = np.frombuffer(data, dtype=dtype.dtype)
-    return values.reshape(shape, order=order)
-
-
-def _reconstruct(*_: Any) -> Array:
-    """The empty array that a later state fills."""
-    return np.empty(0)
-
-
-def _scalar(dtype: _Dtype, data: bytes) -> Any:
-    return _make_array(dtype, (1,), data, "C")[0]
-
-
-def _from_buffer(data: bytes, dtype: _Dtype, shape: Any, order: str) -> Array:
-    return _make_array(dtype, shape, data, "F" if order == "F" else "C").copy()
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    if encoding not in ("latin1", "latin-1"):
-        raise pickle.UnpicklingError(f"bytes in encoding {encoding!r}")
-    return text.encode("latin-1")
-
-
-def _no_bytes() -> bytes:
-    """How protocols before 3 write empty bytes."""
-    return b""
-
-
-def _empty_dict(*_: Any) -> dict[Any, Any]:
-    """Stands for a dict with a default: the file's own entries follow."""
-    return {}
-
-
-def _make_foreign(kind: Any, *_: Any) -> Foreign:
-    """How protocols before 2 make an object of a class."""
-    if not (isinstance(kind, type) and issubclass(kind, Foreign)):
-        raise pickle.UnpicklingError("an object of a class that is refused")
-    return kind()
-
-
 def _load_storage(data: bytes) -> Array:
     """The numbers of a torch storage, (n,)."""
     import torch
@@ -262,20 +176,6 @@ def _load_storage(data: bytes) -> Array:
     values = torch.tensor([], dtype=storage.dtype)
     values.set_(storage._untyped_storage)  # the public way warns of its end
     return values.numpy()
-
-
-def _tensor(values: Array, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> Array:
-    """A read-only view of a storage, after a check that it lies within."""
-    numbers = [*size, *stride, offset]
-    if not isinstance(values, np.ndarray) or not all(isinstance(n, int) and n >= 0 for n in numbers):
-        raise pickle.UnpicklingError("a tensor without storage or shape")
-    if math.prod(size) == 0:
-        return np.empty(size, dtype=values.dtype)
-    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    if last >= values.size:
-        raise EOFError(f"a tensor reaches to number {last} of a storage of {values.size}")
-    steps = [step * values.itemsize for step in stride]
-    return np.lib.stride_tricks.as_strided(values[offset:], size, steps, writeable=False)
 
 
 class _ArrayWrapper:
@@ -295,42 +195,11 @@ class _ArrayWrapper:
         if self.fields.get("numpy_array_alignment_bytes"):
             stream.read(stream.read(1)[0])
         size = math.prod(shape) * dtype.dtype.itemsize
-        _check_size(size)
+        check_size(size)
         data = stream.read(size)
         if len(data) != size:
             raise EOFError(f"an array ends after {len(data)} of {size} bytes")
-        return _from_buffer(data, dtype, shape, self.fields["order"])
-
-
-_STAND_INS: dict[tuple[str, str], Any] = {
-    ("numpy", "ndarray"): _NdArray,
-    ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): _encode,
-    ("__builtin__", "bytes"): _no_bytes,
-    ("collections", "OrderedDict"): OrderedDict,
-    ("collections", "defaultdict"): _empty_dict,
-    ("joblib.numpy_pickle", "NumpyArrayWrapper"): _ArrayWrapper,
-    ("torch.storage", "_load_from_bytes"): _load_storage,
-}
-for _core in ("numpy.core", "numpy._core"):
-    _STAND_INS[_core + ".multiarray", "_reconstruct"] = _reconstruct
-    _STAND_INS[_core + ".multiarray", "scalar"] = _scalar
-    _STAND_INS[_core + ".numeric", "_frombuffer"] = _from_buffer
-
-
-for _builtins, _copy_registry in (("builtins", "copyreg"), ("__builtin__", "copy_reg")):
-    _STAND_INS[_builtins, "dict"] = _empty_dict
-    _STAND_INS[_builtins, "object"] = Foreign
-    _STAND_INS[_copy_registry, "_reconstructor"] = _make_foreign
-for _module, _class in (
-    ("scipy.sparse.csc", "csc_matrix"),
-    ("scipy.sparse._csc", "csc_matrix"),
-    ("scipy.sparse.csr", "csr_matrix"),
-    ("scipy.sparse._csr", "csr_matrix"),
-    ("chumpy.ch", "Ch"),
-    ("chumpy.reordering", "Select"),
-):
-    _STAND_INS[_module, _class] = type("Foreign", (Foreign,), {"kind": f"{_module}.{_class}"})
+        return from_buffer(data, dtype, shape, self.fields["order"])
 
 
 class _Unpickler(pickle._Unpickler):
@@ -346,20 +215,24 @@ class _Unpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return self._rebuild_tensor
-        if (module, name) not in _STAND_INS:
+        if (module, name) == ("torch.storage", "_load_from_bytes"):
+            return _load_storage
+        if (module, name) == ("joblib.numpy_pickle", "NumpyArrayWrapper"):
+            return _ArrayWrapper
+        if (module, name) not in STAND_INS:
             raise pickle.UnpicklingError(f"{module}.{name} is refused; only numpy arrays and plain containers are read")
-        return _STAND_INS[module, name]
+        return STAND_INS[module, name]
 
     def _rebuild_tensor(self, values: Array, offset: int, size: Any, stride: Any, *_: Any) -> Array:
-        view = _tensor(values, offset, size, stride)
+        view = tensor_view(values, offset, size, stride)
         self._tensor_bytes += view.nbytes
-        _check_size(self._tensor_bytes)
+        check_size(self._tensor_bytes)
         return view.copy()
 
     def load_build(self) -> None:
         stack: list[Any] = self.stack  # type: ignore[attr-defined]
         state, target = stack.pop(), stack[-1]
-        if isinstance(target, _Dtype):
+        if isinstance(target, Dtype):
             target.set_state(state)
         elif isinstance(target, _ArrayWrapper):
             target.fields = dict(state)
@@ -368,7 +241,7 @@ class _Unpickler(pickle._Unpickler):
             target.fields = dict(state)
         elif isinstance(target, np.ndarray) and target.size == 0 and target.flags.owndata:
             _, shape, dtype, fortran, data = state
-            _make_array(dtype, shape, data, "C")
+            make_array(dtype, shape, data, "C")
             data = data.encode("latin-1") if isinstance(data, str) else data
             target.__setstate__((1, tuple(shape), dtype.dtype, bool(fortran), data))  # type: ignore[arg-type]
         else:
@@ -376,7 +249,7 @@ class _Unpickler(pickle._Unpickler):
 
     def load_bytearray8(self) -> None:
         (size,) = struct.unpack("<Q", self.read(8))  # type: ignore[attr-defined]
-        _check_size(size)
+        check_size(size)
         self.append(bytearray(self.read(size)))  # type: ignore[attr-defined]
 
     def load_extension(self) -> None:

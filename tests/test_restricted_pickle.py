@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from asap_core import restricted_pickle
+from asap_core import pickle_stand_ins, restricted_pickle
 from asap_core.errors import InputFileError
 from asap_core.restricted_pickle import EnumValue, load_restricted, load_torch
 
@@ -145,7 +145,8 @@ def test_tensor_beyond_its_storage_is_refused(tmp_path: Path) -> None:
 
 
 def test_sizes_are_bounded_before_memory_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restricted_pickle, "MAX_BYTES", 1 << 16)
+    for module in (restricted_pickle, pickle_stand_ins):
+        monkeypatch.setattr(module, "MAX_BYTES", 1 << 16)
     (tmp_path / "a.pkl").write_bytes(zlib.compress(pickle.dumps(np.zeros(1 << 14))))
     with pytest.raises(InputFileError, match="more than 65536 bytes once unpacked"):
         load_restricted(tmp_path / "a.pkl")

@@ -20,7 +20,8 @@ from asap_core.motions.formats.clip import HumanClip
 from asap_core.motions.formats.fields import NpzFields, numbers, require_mapping
 from asap_core.motions.skeleton import NUM_JOINTS, PARENTS
 from asap_core.motions.tables import check_array
-from asap_core.restricted_pickle import Foreign, load_restricted
+from asap_core.pickle_stand_ins import Foreign
+from asap_core.restricted_pickle import load_restricted
 from asap_core.rotations import Array
 
 _FIELDS = ("v_template", "shapedirs", "J_regressor")

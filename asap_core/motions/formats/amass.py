@@ -7,14 +7,12 @@ are `amass_smplh`, `amass_smplx` and `asap_smpl`.
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from asap_core.errors import InputFileError
-from asap_core.files import atomic_file
+from asap_core.motions.formats.npz import write_npz
 from asap_core.motions.formats.smpl_npz import MODEL_OF_WIDTH, read_smpl_npz
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.skeleton import body_offsets
@@ -23,7 +21,6 @@ from asap_core.motions.tables import Source
 from asap_core.rotations import Array
 
 TOOL = "asap reader amass 1"
-_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def read_amass(
@@ -61,10 +58,4 @@ def write_amass(path: Path | str, poses: Array, trans: Array, fps: float) -> Non
         "trans": trans.astype(np.float32),
         "mocap_framerate": np.array(float(fps)),
     }
-    with atomic_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
-        for key, values in arrays.items():
-            buffer = io.BytesIO()
-            np.save(buffer, values, allow_pickle=False)
-            info = zipfile.ZipInfo(f"{key}.npy", _ZIP_DATE)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, buffer.getvalue())
+    write_npz(Path(path), arrays)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from asap_core.errors import InputFileError
-from asap_core.restricted_pickle import MAX_BYTES
+from asap_core.pickle_stand_ins import MAX_BYTES
 from asap_core.rotations import Array
 
 _MOST_ITEMS = 1 << 24
@@ -177,7 +177,7 @@ def require_mapping(path: Path, field: str, value: Any, keys: str) -> Mapping[An
 
 
 def _is_too_much(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a nested list has more than `_MOST_ITEMS` items or is deeper than `_DEEPEST`; shared parts count again."""
+    """Whether a nested list has more than `_MOST_ITEMS` items (shared parts count again) or is too deep."""
     level: list[Any] = [value]
     total = 0
     for _ in range(_DEEPEST):

@@ -17,7 +17,7 @@ from asap_core.motions.formats.clip import RobotClip
 from asap_core.motions.formats.fields import listed, numbers
 from asap_core.motions.formats.format import Format, Match
 from asap_core.motions.formats.holomotion import declared, metadata_of, name_of, rate_of
-from asap_core.restricted_pickle import MAX_BYTES
+from asap_core.pickle_stand_ins import MAX_BYTES
 from asap_core.rotations import Array
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
