@@ -34,6 +34,8 @@ from asap_core.motions.tables import check_size
 from asap_core.rotations import Array
 
 _LEAST_FRAMES = 4
+_HIGHEST = 20.0
+"""m; a root that is higher above its world's origin is given in another unit."""
 _MOST_TURN = 7.0
 """rad; a rotation vector beyond a whole turn is in degrees."""
 
@@ -70,10 +72,11 @@ def examine_human(clip: HumanClip, options: Options) -> HumanDiagnosis:
         raise InputFileError(clip.path, f"frames: found {count}, expected at least {_LEAST_FRAMES}")
     check_size(clip.path, "joint_rotations", clip.joint_rotations, 1e5, "in any unit")
     check_size(clip.path, "root_translation", clip.root_translation, 1e7, "in any unit")
-    angle, length, up = _angle_unit(clip), _length_unit(clip), _up_axis(clip, options)
+    angle, up = _angle_unit(clip), _up_axis(clip, options)
     if angle.answer == "deg":
         clip = replace(clip, joint_rotations=np.radians(clip.joint_rotations))
         up = _up_axis(clip, options)
+    length = _length_unit(clip, up.answer)
     camera = camera_frame(clip)
     frame = _frame(clip, camera, options)
     rate = fps_evidence(replace(clip, fps=options.fps or clip.fps), up.answer)
@@ -97,7 +100,8 @@ def _angle_unit(clip: HumanClip) -> Decision:
     return Decision("angle unit", "deg" if largest > _MOST_TURN else "rad", largest, None, float("inf"), how, "")
 
 
-def _length_unit(clip: HumanClip) -> Decision:
+def _length_unit(clip: HumanClip, up: str | None) -> Decision:
+    """By the file's own bones; without any, by how far the feet make the root travel, or by an impossible height."""
     figures = units(clip)
     if figures.stature:
         how = f"stature of the file's own bones, expected {STATURE_RANGE[0]} to {STATURE_RANGE[1]} m"
@@ -109,6 +113,10 @@ def _length_unit(clip: HumanClip) -> Decision:
         how = "root travel over that of the standing feet"
         ratio = figures.leg_travel[str(figures.best)]
         return Decision("length unit", figures.best, ratio, "m", ratio - figures.leg_travel["m"], how, "")
+    height = float(np.median(np.abs(clip.root_translation[:, "xyz".index((up or "z")[-1])])))
+    if height > _HIGHEST:
+        unit = "cm" if height < 10 * _HIGHEST else "mm"
+        return Decision("length unit", unit, height, "m", 0.0, f"the root is {height:.0f} up", "")
     return given("length unit", clip.declared.length_unit or "m", "the format says so; the travel does not object", "")
 
 
