@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asap_core.errors import AsapError, StageError
-from flows.commands import ingest, motions, profile
+from asap_core.errors import AsapError, ConfigError, StageError
+from flows.commands import ingest, motions, profile, screen
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +27,7 @@ models_app = typer.Typer(help="The model registry.", invoke_without_command=True
 app.add_typer(models_app, name="models")
 motions.add_to(app)
 profile.add_to(app)
+screen.add_to(app)
 ingest.add_to(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
@@ -87,12 +88,32 @@ def summary(as_json: Json = False, root: Root = HERE) -> None:
 
 
 @app.command()
-def evaluate(as_json: Json = False, root: Root = HERE) -> None:
-    """Run the evaluation stage and print its figures; the plain names are those of the ASAP policy on the target."""
-    from tasks.stages import limit_threads, run_stage
+def evaluate(
+    policy: Annotated[Path | None, typer.Argument(help="An ONNX policy to run on --motion, instead.")] = None,
+    motion: Annotated[Path | None, typer.Option(help="Robot motion that the policy tracks, in any format.")] = None,
+    contract: Annotated[
+        str | None, typer.Option(help="asap: the contract of ASAP's published policies, which carry none.")
+    ] = None,
+    pd: Annotated[str | None, typer.Option("--pd", help="implicit or explicit; params.yaml's if absent.")] = None,
+    as_json: Json = False,
+    root: Root = HERE,
+) -> None:
+    """Run the evaluation stage and print its figures; the plain names are those of the ASAP policy on the target.
+
+    With a policy and a motion: one closed-loop run in the nominal simulator from the motion's exact first frame.
+    """
+    from tasks.stages import limit_threads, read_params, run_stage
     from tasks.summary import flat_figures, read_metrics
 
     limit_threads()
+    if policy is not None and motion is not None:
+        from tasks.policy import evaluate_policy
+
+        figures = evaluate_policy(read_params(root), policy, motion, contract, pd)
+        _show(figures, as_json, title=f"{policy.name} on {motion.name}")
+        return
+    if policy or motion or contract or pd:
+        raise ConfigError("asap evaluate: a policy file and --motion belong together; without both, no other option")
     run_stage("evaluate", root)
     if as_json:
         _print_json(flat_figures(read_metrics(root)))
@@ -130,7 +151,7 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="policy, repro, retarget, simulator or startup.")],
+    name: Annotated[str, typer.Argument(help="policies, policy, repro, retarget, screen, simulator or startup.")],
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:
@@ -139,7 +160,11 @@ def bench(
     from tasks.stages import limit_threads
 
     limit_threads()
-    _show(run_bench(name, root), as_json, title=f"bench {name}")
+    figures = run_bench(name, root)
+    if as_json or not all("/" in key for key in figures):
+        _show(figures, as_json, title=f"bench {name}")
+    else:
+        _print_table(f"bench {name}", _rows(figures))
 
 
 @app.command()
@@ -201,6 +226,15 @@ def _show(figures: Mapping[str, Any], as_json: bool, title: str) -> None:
         _print_json(figures)
     else:
         _print_table(title, [{"figure": key, "value": value} for key, value in figures.items()])
+
+
+def _rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Figures called `row/column` as the rows of a table."""
+    rows: dict[str, dict[str, Any]] = {}
+    for key, value in figures.items():
+        row, _, column = key.partition("/")
+        rows.setdefault(row, {"": row})[column] = value
+    return list(rows.values())
 
 
 def _print_json(figures: Mapping[str, Any]) -> None:

@@ -85,6 +85,14 @@ def _retarget(root: Path) -> Figures:
     return dict(bench(shared, read_params(root).retarget))
 
 
+def _policies(root: Path) -> Figures:
+    """Errors of the ten policies that ASAP published, in our environment, beside those measured elsewhere."""
+    from asap_core.evaluation.published import bench
+
+    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    return {**bench(shared, read_params(root).simulation)}
+
+
 def _doctor(root: Path) -> Figures:
     """How fast and how right `asap doctor` is, on made clips and, where present, the published ones."""
     from asap_core.motions.doctor.bench import bench
@@ -99,6 +107,17 @@ def _ingest(root: Path) -> Figures:
     return {**decode_bench()}
 
 
+def _screen(root: Path) -> Figures:
+    """The screen and the imitator on the shared clips that no threshold was set on, clean and spoilt; takes minutes."""
+    from asap_core.robots import get_profile
+    from asap_core.screening.bench import bench
+
+    params = read_params(root)
+    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    profile, physics = get_profile(params.robot), params.simulation.physics
+    return dict(bench(shared, profile, params.screen, params.retarget, physics))
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -111,9 +130,11 @@ def _best(command: list[str], root: Path) -> float:
 _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "doctor": _doctor,
     "ingest": _ingest,
+    "policies": _policies,
     "policy": _policy,
     "repro": _repro,
     "retarget": _retarget,
+    "screen": _screen,
     "simulator": _simulator,
     "startup": _startup,
 }

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asap_core.motions.human import HumanMotion
+from asap_core.motions.robot import RobotMotion
 from asap_core.motions.skeleton import INDEX, JOINT_NAMES, sole_points
 from asap_core.rotations import Array, quat_mul, quat_to_rotvec, rotate, rotvec_to_quat
 
-FLOAT, DEPTH, SLIDE, TELEPORT, LEAN, SPEED_UP = 0.5, 0.1, 1.0, 0.7, np.radians(25.0), 3.0
-"""m, m, m/s, m, rad, times."""
+FLOAT, DEPTH, SLIDE, SKATE, TELEPORT, LEAN, SPEED_UP = 0.5, 0.1, 1.0, 0.2, 0.7, np.radians(25.0), 3.0
+"""m, m, m/s, m/s, m, rad, times."""
 _PAIRS = tuple((INDEX[name], INDEX["R_" + name[2:]]) for name in JOINT_NAMES if name.startswith("L_"))
 
 
@@ -24,25 +25,28 @@ class Fault:
     rules: frozenset[str]
 
 
-def floats(motion: HumanMotion) -> HumanMotion:
-    """The whole clip 0.5 m higher."""
-    return _moved(motion, np.array([0.0, 0.0, FLOAT]))
+def _shift(fault: str, num_frames: int, fps: float) -> Array:
+    """(T, 3) m: how a fault that moves the whole body moves it."""
+    frame = np.arange(num_frames)[:, None]
+    if fault == "float":
+        return np.tile([0.0, 0.0, FLOAT], (num_frames, 1))
+    if fault == "penetration":
+        return np.tile([0.0, 0.0, -DEPTH], (num_frames, 1))
+    if fault == "slide":
+        return np.asarray(frame / fps * [SLIDE, 0.0, 0.0])
+    if fault == "skate":
+        return np.asarray(frame / fps * [SKATE, 0.0, 0.0])
+    return np.asarray((frame >= num_frames // 2) * [TELEPORT, 0.0, 0.0])
 
 
-def penetrates(motion: HumanMotion) -> HumanMotion:
-    """The whole clip 0.1 m lower."""
-    return _moved(motion, np.array([0.0, 0.0, -DEPTH]))
+def shifts(fault: str) -> Callable[[HumanMotion], HumanMotion]:
+    """The whole body moved: `float` and `penetration` for the whole clip, `slide` and `skate` carried along x at a
+    constant speed, `teleport` from the middle frame on."""
 
+    def make(motion: HumanMotion) -> HumanMotion:
+        return _moved(motion, _shift(fault, motion.num_frames, motion.fps))
 
-def slides(motion: HumanMotion) -> HumanMotion:
-    """The world carried along x at 1 m/s under the person."""
-    return _moved(motion, np.arange(motion.num_frames)[:, None] / motion.fps * [SLIDE, 0.0, 0.0])
-
-
-def teleports(motion: HumanMotion) -> HumanMotion:
-    """From the middle frame on 0.7 m further along x."""
-    later = np.arange(motion.num_frames)[:, None] >= motion.num_frames // 2
-    return _moved(motion, later * [TELEPORT, 0.0, 0.0])
+    return make
 
 
 def leans(motion: HumanMotion) -> HumanMotion:
@@ -67,15 +71,23 @@ def speeds_up(motion: HumanMotion) -> HumanMotion:
 
 
 FAULTS: dict[str, Fault] = {
-    "float": Fault(floats, frozenset({"float"})),
-    "penetration": Fault(penetrates, frozenset({"penetration"})),
-    "slide": Fault(slides, frozenset({"slide"})),
-    "teleport": Fault(teleports, frozenset({"jump"})),
+    "float": Fault(shifts("float"), frozenset({"float"})),
+    "penetration": Fault(shifts("penetration"), frozenset({"penetration"})),
+    "slide": Fault(shifts("slide"), frozenset({"slide"})),
+    "skate": Fault(shifts("skate"), frozenset({"slide"})),
+    "teleport": Fault(shifts("teleport"), frozenset({"jump"})),
     "lean": Fault(leans, frozenset({"balance", "infeasible"})),
     "swap": Fault(swaps, frozenset({"anatomy"})),
     "speed_up": Fault(speeds_up, frozenset({"infeasible", "jump", "joint_speed", "force"})),
 }
 """By name, in the order of the tables."""
+
+
+def spoil_robot(motion: RobotMotion, fault: str) -> RobotMotion:
+    """The same fault in a robot's motion: one that moves the whole body, or `speed_up`."""
+    if fault == "speed_up":
+        return replace(motion, fps=motion.fps * SPEED_UP)
+    return replace(motion, root_pos=motion.root_pos + _shift(fault, motion.num_frames, motion.fps))
 
 
 def asymmetry(motion: HumanMotion) -> float:

@@ -35,9 +35,9 @@ class RobotScreenSettings(Settings):
 class ImitatorSettings(Settings):
     """How the imitator follows a clip, and when it has."""
 
-    physics_dt: float = Field(default=0.002, gt=0, le=0.01)
+    physics_dt: float = Field(default=0.0025, gt=0, le=0.01)
     """s."""
-    control_dt: float = Field(default=0.004, gt=0, le=0.02)
+    control_dt: float = Field(default=0.005, gt=0, le=0.02)
     """s between two solutions of the controller; a whole number of physics steps."""
     root_force: float = Field(default=0.1, ge=0, le=1)
     """Bound of each component of the residual force on the root, as a share of the weight."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
 
 from asap_core.motions.robot import RobotMotion
 from asap_core.robots.kinematics import Kinematics
@@ -19,7 +20,12 @@ from asap_core.screening.imitator.controller import Controller, Wanted
 from asap_core.screening.imitator.plan import plan_com
 from asap_core.screening.robot_dynamics import trajectory
 from asap_core.screening.settings import ImitatorSettings
+from asap_core.screening.verdict import Reason, Verdict
 
+_CHUNK = 25
+"""Control steps between two looks at the error."""
+_PLAN_FPS = 50.0
+"""Hz of the plan of the centre of mass."""
 _CONTACT_HEIGHT, _CONTACT_SPEED = 0.04, 0.45
 """m, m/s: a sole point of the clip lower and slower than this is planned to bear load."""
 
@@ -40,9 +46,23 @@ class Imitation:
     error: Array
     """(K,) m, mean over the links after each control step."""
 
-    def to_header(self) -> dict[str, Any]:
-        """As a JSON object, without the errors per step."""
-        return {key: value for key, value in asdict(self).items() if key != "error"}
+    def verdict(self, settings: ImitatorSettings) -> Verdict:
+        """As one of the screen's."""
+        reasons = []
+        if self.share < 1.0:
+            unit = "of the clip followed"
+            detail = f"links {self.worst_error:.2f} m off in the mean, limit {settings.max_error:.2f} m"
+            reasons.append(Reason("imitation", self.share, 1.0, unit, [], detail))
+        if self.root_force > settings.max_root_force:
+            unit = "of the weight held up by the residual force"
+            reasons.append(Reason("assistance", self.root_force, settings.max_root_force, unit, []))
+        figures = {
+            "imitation_share": self.share,
+            "imitation_mean_error": self.mean_error,
+            "imitation_worst_error": self.worst_error,
+            "imitation_root_force": self.root_force,
+        }
+        return Verdict(self.passed, reasons, figures, self.share, {"imitation": self.error})
 
 
 def imitate(
@@ -62,34 +82,44 @@ def imitate(
     start = wanted[0]
     data.qpos[:] = np.concatenate([links[0, 0], start.root_quat, start.joint[0]])
     data.qvel[:] = np.concatenate([(links[1, 0] - links[0, 0]) / settings.control_dt, start.root_spin, start.joint[1]])
-    kinematics = Kinematics(profile)
-    errors, forces = [], []
-    for step in range(len(wanted) - 1):
-        mujoco.mj_forward(model, data)
-        command = controller.solve(data, wanted[step])
-        data.qfrc_applied[:] = np.concatenate([command.wrench, command.torque])
-        mujoco.mj_step(model, data, nstep=physics.substeps)
-        forces.append(float(np.linalg.norm(command.wrench[:3])))
-        q = data.qpos[None]
-        poses = kinematics.forward(q[:, :3], q[:, 3:7], q[:, 7:])
-        errors.append(float(np.linalg.norm(poses.pos[0] - links[step + 1], axis=-1).mean()))
-        if not errors[-1] <= settings.max_error:
+    errors, forces = np.empty(0), np.empty(0)
+    for first in range(0, len(wanted) - 1, _CHUNK):
+        chunk = range(first, min(first + _CHUNK, len(wanted) - 1))
+        qpos, force = _follow(model, data, controller, [wanted[k] for k in chunk], physics.substeps)
+        poses = Kinematics(profile).forward(qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
+        away = np.linalg.norm(poses.pos - links[chunk.start + 1 : chunk.stop + 1], axis=-1).mean(axis=1)
+        errors, forces = np.append(errors, away), np.append(forces, force)
+        if not away.max() <= settings.max_error:
             break
     return _imitation(errors, forces, len(wanted) - 1, controller.mass * GRAVITY, settings)
 
 
-def _imitation(
-    errors: list[float], forces: list[float], steps: int, weight: float, settings: ImitatorSettings
-) -> Imitation:
-    followed = len(errors) if errors[-1] <= settings.max_error else len(errors) - 1
-    root_force = float(np.mean(forces)) / weight
+def _follow(
+    model: mujoco.MjModel, data: mujoco.MjData, controller: Controller, wanted: list[Wanted], substeps: int
+) -> tuple[Array, Array]:
+    """Control along some steps; qpos (n, 7 + J) after each of them and the residual force (n,) in N."""
+    qpos, forces = np.empty((len(wanted), model.nq)), np.empty(len(wanted))
+    for k, target in enumerate(wanted):
+        mujoco.mj_forward(model, data)
+        command = controller.solve(data, target)
+        data.qfrc_applied[:] = np.concatenate([command.wrench, command.torque])
+        mujoco.mj_step(model, data, nstep=substeps)
+        qpos[k], forces[k] = data.qpos, np.linalg.norm(command.wrench[:3])
+    return qpos, forces
+
+
+def _imitation(errors: Array, forces: Array, steps: int, weight: float, settings: ImitatorSettings) -> Imitation:
+    beyond = ~(errors <= settings.max_error)
+    followed = int(beyond.argmax()) if beyond.any() else len(errors)
+    seen = slice(0, followed + 1)
+    root_force = float(forces[seen].mean()) / weight
     return Imitation(
         passed=followed == steps and root_force <= settings.max_root_force,
         share=followed / steps,
-        mean_error=float(np.mean(errors[: max(followed, 1)])),
-        worst_error=float(np.max(errors)),
+        mean_error=float(errors[seen].mean()),
+        worst_error=float(errors[seen].max()),
         root_force=root_force,
-        error=np.array(errors),
+        error=errors[seen],
     )
 
 
@@ -103,11 +133,10 @@ def _references(motion: RobotMotion, profile: RobotProfile, control_dt: float) -
     soles = kinematics.sole_points(poses)
     speed = np.linalg.norm(np.gradient(soles, control_dt, axis=0), axis=-1)
     stands = (soles[..., 2] < _CONTACT_HEIGHT) & (speed < _CONTACT_SPEED)
-    flat = soles.reshape(len(qpos), -1, 3)
-    com = plan_com(_centre_of_mass(profile, qpos), flat, stands.reshape(len(qpos), -1), clip.fps)
+    com = _planned_com(_centre_of_mass(profile, qpos), soles, stands, clip.fps)
     feet = poses.pos[:, profile.foot_index]
     spin = angular_velocity(poses.rot[:, profile.foot_index], clip.fps)
-    paths = [_with_derivatives(values, control_dt) for values in (com, feet)]
+    paths = (com, _with_derivatives(feet, control_dt))
     wanted = [
         Wanted(
             com=paths[0][:, k],
@@ -122,6 +151,17 @@ def _references(motion: RobotMotion, profile: RobotProfile, control_dt: float) -
         for k in range(len(qpos))
     ]
     return wanted, links
+
+
+def _planned_com(com: Array, soles: Array, stands: NDArray[np.bool_], fps: float) -> Array:
+    """(3, K, 3) the plan with its first and second derivative; planned at a lower rate and splined."""
+    every = max(1, round(fps / _PLAN_FPS))
+    times = np.arange(len(com)) / fps
+    flat, bears = soles.reshape(len(com), -1, 3), stands.reshape(len(com), -1)
+    plan = plan_com(com[::every], flat[::every], bears[::every], fps / every)
+    spline = make_interp_spline(times[::every], plan, k=3)
+    at = np.minimum(times, times[::every][-1])
+    return np.stack([spline(at), spline(at, 1), spline(at, 2)])
 
 
 def _centre_of_mass(profile: RobotProfile, qpos: Array) -> Array:
