@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -411,6 +412,14 @@ def test_npz_without_velocities_is_read_without(tmp_path: Path) -> None:
     (clip,) = get_format("mjlab_npz").read(path)
     assert isinstance(clip, RobotClip)
     assert (clip.fps, clip.joint_vel, clip.body_lin_vel, clip.body_ang_vel) == (None, None, None, None)
+
+
+def test_h5_without_h5py_says_what_to_install(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(InputFileError, match=r"needs h5py: pip install 'asap\[robot\]'"):
+        get_format("holomotion_h5").read(files.get("holomotion_h5", tmp_path / "a.h5"))
 
 
 def test_unknown_files_and_formats_are_refused_with_the_valid_answers(tmp_path: Path) -> None:
