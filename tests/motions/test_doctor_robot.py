@@ -243,7 +243,7 @@ def _spinning(com: bool, turned: bool, tmp_path: Path) -> Path:
 def test_c8_velocities_of_the_wrong_point_and_frame_are_both_flagged(tmp_path: Path) -> None:
     found = examine(_spinning(True, True, tmp_path), NONE).clips[0]
     problems = {problem.code: problem for problem in found.problems}
-    assert "of com" in problems["velocity_point"].text
+    assert "centre of mass" in problems["velocity_point"].text
     assert "R·w" in problems["angular_velocity_frame"].text
     assert all("--recompute-velocities" in problems[c].mend for c in ("velocity_point", "angular_velocity_frame"))
 
@@ -254,6 +254,15 @@ def test_c8_right_velocities_are_not_flagged(tmp_path: Path) -> None:
     assert answers(found)["velocity point"] == "link"
     assert answers(found)["angular velocity frame"] == "world"
     assert not codes(found) & {"velocity_point", "angular_velocity_frame"}
+
+
+def test_velocities_that_fit_nothing_are_named() -> None:
+    clip = as_clip(WALK["g1_29dof"])
+    assert clip.body_lin_vel is not None
+    noise = np.random.default_rng(0).normal(size=clip.body_lin_vel.shape)
+    problems = {p.code: p for p in examine_robot(replace(clip, body_lin_vel=noise), NONE).problems}
+    assert "does not fit" in problems["velocity_point"].text
+    assert problems["velocity_point"].severity == "error"
 
 
 @pytest.mark.parametrize("fault", ["com_velocity", "twice_rotated"])

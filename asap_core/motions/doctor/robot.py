@@ -76,7 +76,7 @@ def examine_robot(clip: RobotClip, options: Options) -> RobotDiagnosis:
     problems = [*damage, *_against_format(clip, decisions), *repeated_frames(clip)]
     problems += _rate_problems(clip, rate) + _other_model(orders)
     if rate.fps is not None:
-        velocities = judge_velocities(clip, reading, _body_order(clip, orders), rate.fps)
+        velocities = judge_velocities(clip, reading, _body_order(clip, orders), rate.suggested or rate.fps)
         decisions += velocities.decisions
         problems += [*velocities.problems, *jumps(clip, reading, rate.fps), *limit_problems(clip, reading, rate.fps)]
         problems += contact_problems(reading.profile, poses, rate.fps)

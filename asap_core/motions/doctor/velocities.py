@@ -21,6 +21,15 @@ _APART = 0.01
 """m/s or rad/s, rms."""
 _AGREES = 0.25
 """Of the rms of the velocities themselves: a larger residue agrees with nothing."""
+_TOO_SLOW = "too slow to tell"
+_TWICE = "rotated twice"
+_WORDS = {
+    "link": "that of the link's origin",
+    "com": "that of the centre of mass (com)",
+    "world": "in the world's frame",
+    "body": "in the body's frame",
+    _TWICE: "R·w, the world's velocity turned once more by the body's rotation R",
+}
 _MEND = "asap convert SRC DST --recompute-velocities"
 
 
@@ -34,62 +43,48 @@ class Velocities:
 
 def judge_velocities(clip: RobotClip, reading: Reading, bodies: BodyOrder | None, fps: float) -> Velocities:
     """Compare stored body velocities with finite differences of the stored body poses at `fps`."""
-    decisions: list[Decision] = []
-    problems: list[Problem] = []
     if clip.body_pos is None or clip.body_quat is None:
         return Velocities((), ())
     quat = as_wxyz(clip.body_quat, reading.quat_order)
+    findings = []
     if clip.body_lin_vel is not None:
-        _judge_linear(clip, reading.profile, bodies, quat, fps, decisions, problems)
+        expected = _linear(clip.body_pos, quat, reading.profile, bodies, fps)
+        point = usual_point(clip, None if bodies is None else bodies.name)
+        findings.append(_judge("velocity point", "body_lin_vel", clip.body_lin_vel, expected, "m/s", point))
     if clip.body_ang_vel is not None:
-        _judge_angular(clip, quat, fps, decisions, problems)
-    return Velocities(tuple(decisions), tuple(problems))
+        world = angular_velocity(quat, fps)
+        expected = {"world": world, "body": rotate_inverse(quat, world), _TWICE: rotate(quat, world)}
+        stored = clip.body_ang_vel
+        findings.append(_judge("angular velocity frame", "body_ang_vel", stored, expected, "rad/s", "world"))
+    return Velocities(tuple(d for d, _ in findings), tuple(p for _, p in findings if p is not None))
 
 
-def _judge_linear(
-    clip: RobotClip,
-    profile: RobotProfile,
-    bodies: BodyOrder | None,
-    quat: Array,
-    fps: float,
-    decisions: list[Decision],
-    problems: list[Problem],
-) -> None:
-    assert clip.body_pos is not None
-    assert clip.body_lin_vel is not None
-    link = np.gradient(clip.body_pos, 1 / fps, axis=0)
-    expected = {
-        "link": link,
-        "link in body frame": rotate_inverse(quat, link),
-        "link rotated twice": rotate(quat, link),
-    }
+def _linear(
+    body_pos: Array, quat: Array, profile: RobotProfile, bodies: BodyOrder | None, fps: float
+) -> dict[str, Array]:
+    """What the bodies' velocities would be of each point and in each frame; the centre of mass needs known bodies."""
+    link = np.gradient(body_pos, 1 / fps, axis=0)
+    expected = {"link": link, "body": rotate_inverse(quat, link), _TWICE: rotate(quat, link)}
     if bodies is not None:
-        com = np.gradient(clip.body_pos + rotate(quat, _com_offsets(profile, bodies)), 1 / fps, axis=0)
-        expected["com"] = com
-    decision = _match("velocity point", clip.body_lin_vel, expected, "m/s")
-    decisions.append(decision)
-    expected_point = usual_point(clip, None if bodies is None else bodies.name)
-    if decision.answer in (None, expected_point):
-        return
-    said = f", expected {expected_point}"
+        expected["com"] = np.gradient(body_pos + rotate(quat, _com_offsets(profile, bodies)), 1 / fps, axis=0)
+    return expected
+
+
+def _judge(
+    question: str, field: str, stored: Array, expected: dict[str, Array], unit: str, usual: str
+) -> tuple[Decision, Problem | None]:
+    """The decision on one field, and a problem if it is not what it usually is, or nothing that is known."""
+    decision = _match(question, stored, expected, unit)
+    code = question.replace(" ", "_")
+    off = f"{decision.figure:.3f} {unit} off"
+    if decision.answer == usual or decision.how == _TOO_SLOW:
+        return decision, None
+    if decision.answer is None:
+        text = f"{field} does not fit the bodies' own motion in any frame ({decision.runner_up} is next; {off})"
+        return decision, Problem("error", code, text, "", _MEND)
     severity: Severity = "warning" if decision.answer in ("link", "com") else "error"
-    text = f"body_lin_vel is that of {decision.answer} ({decision.figure:.3f} m/s off{said})"
-    problems.append(Problem(severity, "velocity_point", text, "", _MEND))
-
-
-def _judge_angular(
-    clip: RobotClip, quat: Array, fps: float, decisions: list[Decision], problems: list[Problem]
-) -> None:
-    assert clip.body_ang_vel is not None
-    world = angular_velocity(quat, fps)
-    expected = {"world": world, "body": rotate_inverse(quat, world), "rotated twice": rotate(quat, world)}
-    decision = _match("angular velocity frame", clip.body_ang_vel, expected, "rad/s")
-    decisions.append(decision)
-    if decision.answer in (None, "world"):
-        return
-    what = {"body": "is in the body's frame", "rotated twice": "is R·w, the world's velocity turned once more by R"}
-    text = f"body_ang_vel {what[str(decision.answer)]} ({decision.figure:.3f} rad/s off), expected the world's frame"
-    problems.append(Problem("error", "angular_velocity_frame", text, "", _MEND))
+    text = f"{field} is {_WORDS[decision.answer]} ({off}), expected {_WORDS[usual]}"
+    return decision, Problem(severity, code, text, "", _MEND)
 
 
 def _match(question: str, stored: Array, expected: dict[str, Array], unit: str) -> Decision:
@@ -98,7 +93,7 @@ def _match(question: str, stored: Array, expected: dict[str, Array], unit: str) 
     size = max(_rms(stored), *(_rms(values) for values in expected.values()))
     if found.figure <= _AGREES * size and found.answer is not None:
         return found
-    how = "too slow to tell" if size < 2 * _APART else f"{found.how}; the velocities are {size:.3g} {unit} rms"
+    how = _TOO_SLOW if size < 2 * _APART else f"{found.how}; the velocities are {size:.3g} {unit} rms"
     return Decision(question, None, found.figure, found.runner_up, found.margin, how, "--recompute-velocities", unit)
 
 
