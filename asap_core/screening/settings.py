@@ -45,6 +45,8 @@ class ImitatorSettings(Settings):
     """Share of the weight that the residual force may have in the mean."""
     max_error: float = Field(default=0.3, gt=0)
     """m, mean over the links, in every control step."""
+    max_mean_error: float = Field(default=0.15, gt=0)
+    """m, mean over the links and the clip; calibration clips that are followed have up to 0.12."""
 
 
 class MaskedMimicSettings(Settings):

@@ -53,6 +53,9 @@ class Imitation:
             unit = "of the clip followed"
             detail = f"links {self.worst_error:.2f} m off in the mean, limit {settings.max_error:.2f} m"
             reasons.append(Reason("imitation", self.share, 1.0, unit, [], detail))
+        elif self.mean_error > settings.max_mean_error:
+            unit = "m off in the mean of links and clip"
+            reasons.append(Reason("imitation", self.mean_error, settings.max_mean_error, unit, []))
         if self.root_force > settings.max_root_force:
             unit = "of the weight held up by the residual force"
             reasons.append(Reason("assistance", self.root_force, settings.max_root_force, unit, []))
@@ -70,8 +73,9 @@ def imitate(
 ) -> Imitation:
     """Start the robot in the clip's first frame and control it along the clip in MuJoCo.
 
-    The pass rule: in every control step the links are, in the mean, no farther than `settings.max_error` from the
-    clip, and the residual force on the root is in the mean no more than `settings.max_root_force` of the weight.
+    The pass rule: in every control step the links are, in the mean, no farther than `settings.max_error` from the clip,
+    over the clip no farther than `settings.max_mean_error`, and the residual force on the root is in the mean no more
+    than `settings.max_root_force` of the weight.
     """
     physics = physics.model_copy(update={"physics_dt": settings.physics_dt, "control_dt": settings.control_dt})
     model = build_model(profile, physics)
@@ -113,10 +117,12 @@ def _imitation(errors: Array, forces: Array, steps: int, weight: float, settings
     followed = int(beyond.argmax()) if beyond.any() else len(errors)
     seen = slice(0, followed + 1)
     root_force = float(forces[seen].mean()) / weight
+    mean_error = float(errors[seen].mean())
+    within = mean_error <= settings.max_mean_error and root_force <= settings.max_root_force
     return Imitation(
-        passed=followed == steps and root_force <= settings.max_root_force,
+        passed=followed == steps and within,
         share=followed / steps,
-        mean_error=float(errors[seen].mean()),
+        mean_error=mean_error,
         worst_error=float(errors[seen].max()),
         root_force=root_force,
         error=errors[seen],
