@@ -29,7 +29,8 @@ QUICK_STARTS = 32
 def training_reference(params: Params, root: Path) -> ReferenceMotion:
     """The retargeted motion that is trained, at the control rate."""
     motion = RobotMotion.load(root / "data" / "retargeted" / f"{params.motions.train}.parquet")
-    return ReferenceMotion.from_motion(motion, get_profile(params.robot), params.simulation.physics.control_dt)
+    profile, dt = get_profile(params.robot), params.simulation.physics.control_dt
+    return ReferenceMotion.from_motion(motion, profile, dt, params.tracking.reference_joint_vel)
 
 
 def check_reference(params: Params, reference: ReferenceMotion) -> None:

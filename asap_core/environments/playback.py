@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,11 @@ class ActingRule:
     """How a policy sees and acts: the part of its contract that a control loop needs."""
 
     observation: ObservationSettings
-    action_base: str
-    """`default` or `reference`."""
+    action_base: Literal["default", "reference"]
     action_scale: Array
     """(J,) rad per unit action."""
+    phase_length_s: float | None = None
+    """Seconds after which the phase is 1; None: at the last frame."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def play(
             state=simulator.state,
             links=None,
             last_action=last_action,
-            phase=ahead / last,
+            phase=reference.phase(ahead, rule.phase_length_s),
             ref_joint_pos=reference.state.joint_pos[ahead],
             ref_link_pos=None,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,20 @@ from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec, slerp
 from asap_core.simulators.protocol import RobotState
 
 Array = NDArray[np.floating]
+JointVelocity = Literal["smoothed", "difference"]
+"""How a reference's joint velocities come about: central differences through the Gaussian filter, or the forward
+differences of the paper's code, whose last two are equal."""
 _SMOOTHING_FRAMES = 2.0
 """Gaussian width of the velocity filter in frames of the source motion (paper's code)."""
 
 
 def _velocity(values: Array, fps: float) -> Array:
     return gaussian_filter1d(np.gradient(values, 1.0 / fps, axis=0), _SMOOTHING_FRAMES, axis=0, mode="nearest")
+
+
+def _difference(values: Array, fps: float) -> Array:
+    step = np.diff(values, axis=0) * fps
+    return np.concatenate([step, step[-1:]])
 
 
 def _angular_velocity(quat: Array, fps: float) -> Array:
@@ -34,12 +43,14 @@ def _lerp(times: Array, values: Array, at: Array) -> Array:
 
 @dataclass(frozen=True)
 class ReferenceMotion:
-    """T frames at the control rate. Frame k is time k · control_dt; the clip lasts (T − 1) · control_dt seconds."""
+    """T frames at the control rate. Frame k is time k · control_dt; the frames last (T − 1) · control_dt seconds."""
 
     name: str
     control_dt: float
     state: RobotState
     """Root and joints, T rows; velocities by central differences and a Gaussian filter (world frame)."""
+    clip_length_s: float
+    """Duration of the motion itself, less than one control step longer than the frames."""
     links: LinkStates
     """Link states (T, L, …), world frame."""
 
@@ -50,12 +61,23 @@ class ReferenceMotion:
 
     @property
     def length_s(self) -> float:
-        """Duration in seconds."""
+        """Duration of the frames in seconds."""
         return (self.num_frames - 1) * self.control_dt
 
+    def phase(self, frame: NDArray[np.intp], length_s: float | None) -> Array:
+        """Share (N,) of the clip at frames (N,): of the frames, or, where given, of `length_s` seconds; 1 at most."""
+        if length_s is None:
+            return frame / (self.num_frames - 1)
+        return np.minimum(frame * self.control_dt / length_s, 1.0)
+
     @classmethod
-    def from_motion(cls, motion: RobotMotion, profile: RobotProfile, control_dt: float) -> ReferenceMotion:
-        """Resample `motion` to the control rate, its start moved to x = y = 0, and derive all velocities."""
+    def from_motion(
+        cls, motion: RobotMotion, profile: RobotProfile, control_dt: float, joint_velocity: JointVelocity = "smoothed"
+    ) -> ReferenceMotion:
+        """Resample `motion` to the control rate, its start moved to x = y = 0, and derive all velocities.
+
+        Link velocities come from the smoothed joint velocities, whichever the state has.
+        """
         times = np.arange(len(motion.root_pos)) / motion.fps
         at = np.arange(int(np.floor(times[-1] / control_dt + 1e-9)) + 1) * control_dt
         root_pos = motion.root_pos - np.array([*motion.root_pos[0, :2], 0.0])
@@ -70,4 +92,6 @@ class ReferenceMotion:
         links = Kinematics(profile).forward_with_velocities(
             state.root_pos, state.root_quat, state.joint_pos, state.root_lin_vel, state.root_ang_vel, state.joint_vel
         )
-        return cls(motion.name, control_dt, state, links)
+        if joint_velocity == "difference":
+            state = replace(state, joint_vel=_lerp(times, _difference(motion.joint_pos, motion.fps), at))
+        return cls(motion.name, control_dt, state, float(times[-1]), links)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from asap_core.environments.observations import PRIVILEGED, ObservationSettings
+from asap_core.environments.reference import JointVelocity
 from asap_core.environments.rewards import TERMS as REWARD_TERMS
 from asap_core.environments.terminations import TerminationSettings
 from asap_core.errors import unknown_name
@@ -52,6 +53,10 @@ class TrackingSettings(Settings):
     """What a zero action commands: the default pose (the paper) or the reference joint angles."""
     action_scale: Literal["torque"] | Annotated[float, Field(gt=0)] = "torque"
     """rad per unit action: one number (the paper: 0.25), or 0.25 · torque limit / kp for each joint."""
+    phase: Literal["frames", "clip"] = "frames"
+    """Whether the phase is 1 at the last frame of the control rate, or at the clip's own end as in the paper."""
+    reference_joint_vel: JointVelocity = "smoothed"
+    """Joint velocities of the reference: smoothed, or the forward differences of the paper's code."""
     actor: ObservationSettings = _ACTOR
     critic: ObservationSettings = _CRITIC
     rewards: dict[str, float] = Field(min_length=1)

@@ -82,6 +82,7 @@ class TrackingEnv:
         self.critic = ObservationBuilder(ObservationLayout(settings.critic, profile), self.num_envs)
         self._correction = correction or NoCorrection()
         self._scale = action_scale(settings, profile)
+        self._phase_length_s = reference.clip_length_s if settings.phase == "clip" else None
         self._rng = np.random.default_rng(seed)
         self._frame = np.zeros(self.num_envs, np.intp)
         self._start = np.zeros(self.num_envs, np.intp)
@@ -180,7 +181,7 @@ class TrackingEnv:
             state=self.simulator.state,
             links=self.simulator.link_states(),
             last_action=self._last_action,
-            phase=ahead / (self.reference.num_frames - 1),
+            phase=self.reference.phase(ahead, self._phase_length_s),
             ref_joint_pos=self.reference.state.joint_pos[ahead],
             ref_link_pos=self.reference.links.pos[ahead],
         )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import mujoco
 
 FLOOR = "floor"
+_INTEGRATORS = {"implicit": "implicitfast", "explicit": "Euler"}
+"""MuJoCo's Euler holds actuator forces over a step; only passive joint damping is implicit in it."""
 
 
 def build_model(profile: RobotProfile, physics: PhysicsSettings) -> mujoco.MjModel:
@@ -34,7 +36,7 @@ def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings) -> str:
     """The MJCF text of `build_model`; same errors."""
     root = ET.Element("mujoco", model=profile.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
-    ET.SubElement(root, "option", timestep=_text(physics.physics_dt), integrator="implicitfast")
+    ET.SubElement(root, "option", timestep=_text(physics.physics_dt), integrator=_INTEGRATORS[physics.drive])
     _add_defaults(root, physics)
     world = ET.SubElement(root, "worldbody")
     ET.SubElement(world, "light", pos="0 0 4", dir="0 0 -1", directional="true")

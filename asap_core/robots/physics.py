@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, field_validator, model_validator
 
 from asap_core.settings import Settings
 
 
 class PhysicsSettings(Settings):
-    """Parameters of one simulated world; the defaults are the nominal robot. Integrator: MuJoCo `implicitfast`.
+    """Parameters of one simulated world; the defaults are the nominal robot.
 
     Attributes:
+        drive: how the PD torque is integrated. `implicit`: by MuJoCo's `implicitfast`, which takes the damping at the
+            end of each physics step and stays stable at coarse ones. `explicit`: recomputed from the state at each
+            physics step and held, as the paper's simulators do (MuJoCo `Euler`).
         physics_dt: integration step in s; a whole number of them makes one `control_dt`.
         control_dt: time between two policy actions in s.
         armature: reflected rotor inertia of every joint, kg m².
@@ -23,6 +28,7 @@ class PhysicsSettings(Settings):
         action_delay: whole control steps between an action and its effect.
     """
 
+    drive: Literal["implicit", "explicit"] = "implicit"
     physics_dt: float = Field(default=0.005, gt=0, le=0.02)
     control_dt: float = Field(default=0.02, gt=0, le=0.2)
     armature: float = Field(default=0.01, ge=0)

@@ -38,6 +38,8 @@ class PolicyContract(Settings):
     joint_torque_limit: tuple[float, ...]
     action_base: Literal["default", "reference"]
     action_scale: tuple[float, ...]
+    phase_length_s: float | None = None
+    """Seconds after which the phase is 1; None: `clip_length_s`."""
     observation: ObservationSettings
     ref_joint_pos: tuple[tuple[float, ...], ...]
     """(T, J) rad at the control rate: the clip that base and observation refer to."""
@@ -45,6 +47,13 @@ class PolicyContract(Settings):
     @classmethod
     def of(cls, profile: RobotProfile, reference: ReferenceMotion, settings: TrackingSettings) -> PolicyContract:
         """The contract of a policy trained on `reference` with `settings`."""
+        length = reference.clip_length_s if settings.phase == "clip" else None
+        scale = action_scale(settings, profile)
+        return cls.of_rule(profile, reference, ActingRule(settings.actor, settings.action_base, scale, length))
+
+    @classmethod
+    def of_rule(cls, profile: RobotProfile, reference: ReferenceMotion, rule: ActingRule) -> PolicyContract:
+        """The contract of a policy that sees and acts by `rule`."""
         return cls(
             robot=profile.name,
             motion=reference.name,
@@ -55,16 +64,17 @@ class PolicyContract(Settings):
             kp=tuple(profile.kp.tolist()),
             kd=tuple(profile.kd.tolist()),
             joint_torque_limit=tuple(profile.joint_torque_limit.tolist()),
-            action_base=settings.action_base,
-            action_scale=tuple(action_scale(settings, profile).tolist()),
-            observation=settings.actor,
+            action_base=rule.action_base,
+            action_scale=tuple(rule.action_scale.tolist()),
+            phase_length_s=rule.phase_length_s,
+            observation=rule.observation,
             ref_joint_pos=tuple(tuple(row) for row in reference.state.joint_pos.tolist()),
         )
 
     @property
     def rule(self) -> ActingRule:
         """What a control loop needs."""
-        return ActingRule(self.observation, self.action_base, np.array(self.action_scale))
+        return ActingRule(self.observation, self.action_base, np.array(self.action_scale), self.phase_length_s)
 
     def to_json(self) -> str:
         """One line of JSON with sorted keys."""

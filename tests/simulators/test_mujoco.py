@@ -131,3 +131,37 @@ def test_feet_touch_when_standing_and_not_in_the_air():
     state.root_pos[1, 2] += 0.05
     sim.set_state(np.arange(2), state)
     assert sim.foot_contact().tolist() == [[True, True], [False, False]]
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_explicit_drive_is_the_pd_torque_recomputed_at_each_physics_step(stepper):
+    """The same steps with torque actuators, whose controls are worked out here."""
+    from asap_core.robots.mjcf import build_model
+
+    start = standing(1)
+    target = PROFILE.default_joint_pos[None] + np.random.default_rng(0).normal(0, 0.15, (1, 23))
+    sim = MujocoSimulator(PROFILE, PhysicsSettings(drive="explicit"), 1, stepper=stepper)
+    sim.set_state(np.arange(1), start)
+    model = build_model(PROFILE, PhysicsSettings(drive="explicit"))
+    model.actuator_gainprm[:, 0], model.actuator_biasprm[:] = 1.0, 0.0
+    model.actuator_biastype[:] = mujoco.mjtBias.mjBIAS_NONE
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.concatenate([start.root_pos, start.root_quat, start.joint_pos], axis=1)[0]
+    for _ in range(5):
+        sim.step(target)
+        for _ in range(4):
+            torque = PROFILE.kp * (target[0] - data.qpos[7:]) - PROFILE.kd * data.qvel[6:]
+            data.ctrl[:] = np.clip(torque, -PROFILE.joint_torque_limit, PROFILE.joint_torque_limit)
+            mujoco.mj_step(model, data)
+    np.testing.assert_allclose(sim.state.joint_pos[0], data.qpos[7:], atol=2e-6)
+
+
+def test_drives_differ():
+    ends = []
+    for drive in ("implicit", "explicit"):
+        sim = MujocoSimulator(PROFILE, PhysicsSettings(drive=drive), 1)
+        sim.set_state(np.arange(1), standing(1))
+        for _ in range(5):
+            sim.step(PROFILE.default_joint_pos[None] + 0.1)
+        ends.append(sim.state.joint_pos)
+    assert np.abs(ends[0] - ends[1]).max() > 1e-4
