@@ -54,7 +54,7 @@ def test_delay_is_between_command_and_effect() -> None:
     for simulator in (plain, late):
         simulator.set_state(np.array([0]), _start())
         simulator.step(_start().joint_pos + 0.2)
-    moved = [np.abs(np.concatenate([s.joint_vel for s in sim.states])).max(axis=1) > 0.5 for sim in (plain, late)]
+    moved = [np.abs(simulator.recorded()[0].joint_vel).max(axis=1) > 0.5 for simulator in (plain, late)]
     assert int(np.argmax(moved[1])) - int(np.argmax(moved[0])) == 3
 
 

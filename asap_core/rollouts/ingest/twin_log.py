@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.motions.doctor.joint_orders import G1_ORDERS
-from asap_core.robots.kinematics import LinkStates
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.lowstate_log import write_g1_log
@@ -55,56 +54,44 @@ class SensorSettings:
     """Mean of the exponential delay of every packet."""
 
 
-class RecordingSimulator:
-    """One robot behind the `Simulator` protocol whose states between the control steps are kept as well."""
-
-    num_envs = 1
+class RecordingSimulator(MujocoSimulator):
+    """One robot whose states between the control steps are kept as well."""
 
     def __init__(self, profile: RobotProfile, physics: PhysicsSettings, delay_s: float = 0.0) -> None:
         """`delay_s`, a multiple of 2 ms, lies between a command and its effect, besides what `physics` says."""
         fine = 1.0 / STATE_HZ
         delay = physics.action_delay * physics.control_dt + delay_s
-        values = physics.model_dump() | {
-            "physics_dt": fine,
-            "control_dt": fine,
-            "action_delay": round(delay / fine),
-        }
+        values = physics.model_dump() | {"physics_dt": fine, "control_dt": fine, "action_delay": round(delay / fine)}
+        super().__init__(profile, PhysicsSettings.model_validate(values), 1)
         self.control_dt = physics.control_dt
         self._repeats = round(physics.control_dt / fine)
-        self._fine = MujocoSimulator(profile, PhysicsSettings.model_validate(values), 1)
-        self.states: list[RobotState] = []
-        self.torques: list[Array] = []
+        self._rows: list[tuple[Array, Array, Array]] = []
         self.targets: list[Array] = []
-
-    @property
-    def state(self) -> RobotState:
-        """See `Simulator.state`."""
-        return self._fine.state
 
     def set_state(self, ids: Ids, state: RobotState) -> None:
         """See `Simulator.set_state`; what was recorded is forgotten."""
-        self._fine.set_state(ids, state)
-        self.states, self.torques, self.targets = [self._fine.state], [self._fine.joint_torque()], []
+        super().set_state(ids, state)
+        self._rows, self.targets = [], []
+        self._keep()
 
     def step(self, joint_target: Array) -> None:
         """See `Simulator.step`."""
         self.targets.append(np.array(joint_target))
         for _ in range(self._repeats):
-            self._fine.step(joint_target)
-            self.states.append(self._fine.state)
-            self.torques.append(self._fine.joint_torque())
+            super().step(joint_target)
+            self._keep()
 
-    def link_states(self) -> LinkStates:
-        """See `Simulator.link_states`."""
-        return self._fine.link_states()
+    def _keep(self) -> None:
+        stepper = self._stepper
+        self._rows.append((stepper.qpos[0].copy(), stepper.qvel[0].copy(), stepper.ctrl[0].copy()))
 
-    def joint_torque(self) -> Array:
-        """See `Simulator.joint_torque`."""
-        return self._fine.joint_torque()
-
-    def foot_contact(self) -> NDArray[np.bool_]:
-        """See `Simulator.foot_contact`."""
-        return self._fine.foot_contact()
+    def recorded(self) -> tuple[RobotState, Array]:
+        """The N states since `set_state`, 2 ms apart, and the torque (N, J) N m that the drives ask for in them."""
+        qpos, qvel, ctrl = (np.stack(column) for column in zip(*self._rows, strict=True))
+        quat = qpos[:, 3:7]
+        state = RobotState(qpos[:, :3], quat, qvel[:, :3], rotate(quat, qvel[:, 3:6]), qpos[:, 7:], qvel[:, 6:])
+        torque = self._kp * (ctrl - state.joint_pos) - self._kd * state.joint_vel
+        return state, np.clip(torque, -self._torque_limit, self._torque_limit)
 
 
 @dataclass(frozen=True)
@@ -129,13 +116,12 @@ class TwinRecord:
     @classmethod
     def of(cls, simulator: RecordingSimulator, profile: RobotProfile) -> TwinRecord:
         """What a simulator has recorded since its last `set_state`."""
-        names = RobotState.__dataclass_fields__
-        state = RobotState(**{n: np.concatenate([getattr(s, n) for s in simulator.states]) for n in names})
+        state, torque = simulator.recorded()
         return cls(
             joint_names=profile.joint_names,
-            time=np.arange(len(simulator.states)) / STATE_HZ,
+            time=np.arange(len(torque)) / STATE_HZ,
             state=state,
-            torque=np.concatenate(simulator.torques),
+            torque=torque,
             command_time=np.arange(len(simulator.targets)) * simulator.control_dt,
             joint_target=np.concatenate(simulator.targets),
             kp=np.asarray(profile.kp),
