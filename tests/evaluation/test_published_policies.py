@@ -21,16 +21,23 @@ def test_one_policy_gives_the_measured_errors(shared_dir):
         assert found[figure] == pytest.approx(EXPECTED["side_jump_level1"][figure], rel=0.02), figure
 
 
-def test_a_wrong_phase_shows_in_the_error_though_the_robot_survives(shared_dir, monkeypatch):
-    """The deployment's own rule, a clip of T instead of T - 1 frames, costs CR7 a third: 119 / 30 s for 118 / 30 s."""
+def test_joint_friction_costs_cr7_what_was_measured_elsewhere(shared_dir):
+    """147.6 mm with damping 0.05 and frictionloss 0.2: the errors follow the physics, not the policy alone."""
+    found = run_published(shared_dir, "CR7_level1", SETTINGS, PhysicsSettings(damping=0.05, frictionloss=0.2))
+    assert found["E_g_mpjpe"] == pytest.approx(147.6, rel=0.02)
 
-    def as_deployed(profile, reference):
-        return published_contract(profile, reference).model_copy(update={"phase_length_s": 3.967})
 
-    monkeypatch.setattr(published, "published_contract", as_deployed)
-    found = run_published(shared_dir, "CR7_level1", SETTINGS, PhysicsSettings())
-    assert found["success"] == 1.0
-    assert found["E_g_mpjpe"] / EXPECTED["CR7_level1"]["E_g_mpjpe"] == pytest.approx(1.32, abs=0.03)
+def test_a_wrong_scale_shows_in_the_error(shared_dir, monkeypatch):
+    """Angular velocity unscaled: four times what the network was trained on."""
+
+    def unscaled(profile, reference):
+        right = published_contract(profile, reference)
+        wrong = right.observation.model_copy(update={"scales": {"dof_vel": 0.05}})
+        return right.model_copy(update={"observation": wrong})
+
+    monkeypatch.setattr(published, "published_contract", unscaled)
+    found = run_published(shared_dir, "kick_level2", SETTINGS, PhysicsSettings())
+    assert found["success"] == 0.0 or abs(found["E_g_mpjpe"] / EXPECTED["kick_level2"]["E_g_mpjpe"] - 1) > 0.05
 
 
 @pytest.mark.slow
