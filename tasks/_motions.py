@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,13 @@ class Batch:
                 except AsapError as error:
                     self.left_out[name] = str(error)
                 tracker.advance(note=name)
+
+    def reject(self, verdicts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Leave out the clips whose verdict (`Verdict.to_header`) is not accepted, with its texts."""
+        for name, verdict in verdicts.items():
+            if not verdict["accepted"]:
+                self.left_out[name] = "; ".join(verdict["texts"])
+                del self.done[name]
 
     def require(self, train: str) -> None:
         """Say which clips this stage left out; stop it if no clip is left or the one to train on is not.

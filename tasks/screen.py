@@ -37,10 +37,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     batch.run(names, lambda name: _item(source / f"{name}.parquet", params.screen, store, code))
     items: dict[str, Path] = dict(batch.done)
     verdicts = {name: read_json(item / "verdict.json") for name, item in items.items()}
-    for name, verdict in verdicts.items():
-        if not verdict["accepted"]:
-            batch.left_out[name] = "; ".join(verdict["texts"])
-            del batch.done[name]
+    batch.reject(verdicts)
     batch.require(params.motions.train)
     with atomic_dir(root / "data" / "screened") as out:
         for name in batch.done:
@@ -54,9 +51,8 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
 def _item(path: Path, settings: ScreenSettings, store: ItemStore, code: str) -> Path:
     def make(folder: Path) -> None:
         motion = HumanMotion.load(path)
-        verdict = screen(motion, settings)
-        texts = [reason.text() for reason in verdict.reasons]
-        write_json(folder / "verdict.json", verdict.to_header() | {"texts": texts})
-        motion.with_screening(verdict.to_header()).save(folder / "motion.parquet")
+        verdict = screen(motion, settings).to_header()
+        write_json(folder / "verdict.json", verdict)
+        motion.with_screening(verdict).save(folder / "motion.parquet")
 
     return store.get_or_make(content_key("screen", sha256_file(path), settings.model_dump(mode="json"), code), make)

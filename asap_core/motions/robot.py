@@ -42,7 +42,7 @@ class RobotMotion:
     """(T, J) rad, columns as `joint_names`."""
     source: Source
     screening: dict[str, Any] | None = field(default=None)
-    """The screen's verdict on the human motion it was made from."""
+    """The screen's verdict on the human motion it was made from; under `robot`, that on this motion."""
 
     def __post_init__(self) -> None:
         path = self.source.path

@@ -55,8 +55,7 @@ class Judgement:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
-        texts = [reason.text() for reason in self.verdict.reasons]
-        return {"clip": self.clip, "screen": self.screen, **self.verdict.to_header(), "texts": texts}
+        return {"clip": self.clip, "screen": self.screen, **self.verdict.to_header()}
 
 
 def judge_file(path: Path, screener: Screener) -> list[Judgement]:

@@ -63,6 +63,7 @@ class Verdict:
             "accepted": self.accepted,
             "score": self.score,
             "reasons": [asdict(reason) for reason in self.reasons],
+            "texts": [reason.text() for reason in self.reasons],
             "figures": self.figures,
         }
 
