@@ -20,6 +20,10 @@ HORIZONS_S = (0.25, 0.5, 1.0)
 """Horizons of every open-loop table (paper, Table III)."""
 
 
+PAST_STEPS = 8
+"""Control steps before a segment that a delay or a correction's history may look back on."""
+
+
 def horizon_steps(horizon_s: float, control_dt: float) -> int:
     """Whole control steps within a horizon."""
     return int(horizon_s / control_dt + 1e-9)
@@ -28,6 +32,23 @@ def horizon_steps(horizon_s: float, control_dt: float) -> int:
 def horizon_key(horizon_s: float) -> str:
     """`open_loop_0.25s`, `open_loop_1.0s`: the stem of a figure's name."""
     return f"open_loop_{float(horizon_s)}s"
+
+
+@dataclass(frozen=True)
+class Past:
+    """The P recorded control steps before each of S segments, oldest first."""
+
+    states: tuple[RobotState, ...]
+    """P times S rows."""
+    joint_target: Array
+    """(S, P, J) rad, nominal."""
+    known: NDArray[np.bool_]
+    """(S, P); what lies before an episode's start is not: there stand its first state and joint positions."""
+
+    def take(self, index: NDArray[np.intp]) -> Past:
+        """That of some segments."""
+        states = tuple(state.take(index) for state in self.states)
+        return Past(states, self.joint_target[index], self.known[index])
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,7 @@ class Segments:
     """(S, H, L, 3) m, recorded after each step."""
     episode: NDArray[np.int64]
     """(S,) where a segment comes from; segments of one episode are not independent."""
+    past: Past
 
     @property
     def num(self) -> int:
@@ -55,7 +77,10 @@ class Segments:
 
     def take(self, index: NDArray[np.intp]) -> Segments:
         """Some of the segments."""
-        return Segments(self.start.take(index), self.joint_target[index], self.link_pos[index], self.episode[index])
+        past = self.past.take(index)
+        return Segments(
+            self.start.take(index), self.joint_target[index], self.link_pos[index], self.episode[index], past
+        )
 
 
 def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: int | None = None) -> Segments:
@@ -77,11 +102,29 @@ def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: in
         joint_target=rollout.joint_target[rows],
         link_pos=poses.pos.reshape(len(starts), steps, -1, 3),
         episode=rollout.episode[starts],
+        past=_past(rollout, starts),
     )
 
 
+def _past(rollout: Rollout, starts: NDArray[np.int64]) -> Past:
+    """What was recorded before rows `starts`, as far back as every transition between is usable."""
+    usable = np.zeros(rollout.num_rows, dtype=bool)
+    usable[rollout.transitions()] = True
+    back = np.arange(PAST_STEPS, 0, -1)
+    rows = starts[:, None] - back
+    reach = usable[np.maximum(rows, 0)] & (rows >= 0)
+    known = np.flip(np.logical_and.accumulate(np.flip(reach, axis=1), axis=1), axis=1)
+    first = starts - known.sum(axis=1)
+    rows = np.where(known, rows, first[:, None])
+    target = np.where(known[..., None], rollout.joint_target[rows], rollout.state.joint_pos[rows])
+    return Past(tuple(rollout.state.take(column) for column in rows.T), target, known)
+
+
 def replay(simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection) -> Array:
-    """Link positions (S, H, L, 3) m that the simulator reaches under recorded targets plus correction."""
+    """Link positions (S, H, L, 3) m that the simulator reaches under recorded targets plus correction.
+
+    Delays and corrections with a memory begin with what was recorded before the segment.
+    """
     out = np.empty_like(segments.link_pos)
     kinematics = Kinematics(profile)
     for begin in range(0, segments.num, simulator.num_envs):
@@ -95,8 +138,7 @@ def _replay_chunk(
     simulator: Simulator, kinematics: Kinematics, segments: Segments, correction: ActionCorrection
 ) -> Array:
     everyone = np.arange(simulator.num_envs)
-    simulator.set_state(everyone, segments.start)
-    correction.reset(everyone)
+    simulator.set_state(everyone, segments.start, _corrected_past(segments.past, correction))
     states = []
     for step in range(segments.steps):
         nominal = segments.joint_target[:, step]
@@ -107,6 +149,18 @@ def _replay_chunk(
         for name in ("root_pos", "root_quat", "joint_pos")
     ]
     return kinematics.forward(*flat).pos.reshape(segments.link_pos.shape)
+
+
+def _corrected_past(past: Past, correction: ActionCorrection) -> Array:
+    """Targets (S, P, J) before the segments, corrected where known; the correction has then seen what was recorded."""
+    correction.reset(np.arange(len(past.known)))
+    targets = past.joint_target.copy()
+    for step, state in enumerate(past.states):
+        change = correction(state, past.joint_target[:, step])
+        known = past.known[:, step]
+        targets[known, step] += change[known]
+        correction.reset(np.flatnonzero(~known))
+    return targets
 
 
 def replay_distance(

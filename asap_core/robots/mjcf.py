@@ -24,7 +24,7 @@ def build_model(profile: RobotProfile, physics: PhysicsSettings) -> mujoco.MjMod
     """Compile the robot on a floor; qpos = [root pos, root quat wxyz, joints in profile order], ctrl = joint targets.
 
     Raises:
-        UnknownNameError: `physics.strength` matches no joint, or `physics.added_mass` names no link.
+        UnknownNameError: a joint-name substring of `physics` matches no joint, or a link that it names is none.
         ConfigError: `physics.added_mass` leaves a link without mass.
     """
     import mujoco
@@ -59,12 +59,33 @@ def scaled_gains(
     """
     factor = np.ones(profile.num_joints)
     for pattern, value in physics.strength.items():
-        matches = np.array([pattern in name for name in profile.joint_names])
-        if not matches.any():
-            valid = ", ".join(profile.joint_names)
-            raise UnknownNameError(f"strength: {pattern!r} matches no joint of {profile.name}; joints: {valid}")
-        factor[matches] *= value
+        factor[matching_joints(profile, "strength", pattern)] *= value
     return profile.kp * factor, profile.kd * factor, profile.joint_torque_limit * factor
+
+
+def matching_joints(profile: RobotProfile, field: str, pattern: str) -> NDArray[np.bool_]:
+    """(J,) which joints' names contain `pattern`.
+
+    Raises:
+        UnknownNameError: none; `field` says where the pattern stands.
+    """
+    matches = np.array([pattern in name for name in profile.joint_names])
+    if not matches.any():
+        valid = ", ".join(profile.joint_names)
+        raise UnknownNameError(f"{field}: {pattern!r} matches no joint of {profile.name}; joints: {valid}")
+    return matches
+
+
+def per_joint(profile: RobotProfile, field: str, everywhere: float, of: dict[str, float]) -> NDArray[np.float64]:
+    """(J,) a value for every joint: `everywhere`, or that of the last substring in `of` which its name contains.
+
+    Raises:
+        UnknownNameError: a substring matches no joint.
+    """
+    values = np.full(profile.num_joints, everywhere)
+    for pattern, value in of.items():
+        values[matching_joints(profile, field, pattern)] = value
+    return values
 
 
 def link_masses(profile: RobotProfile, physics: PhysicsSettings) -> dict[str, float]:
@@ -107,33 +128,58 @@ def _add_defaults(root: ET.Element, physics: PhysicsSettings) -> None:
 
 
 def _add_bodies(world: ET.Element, profile: RobotProfile, physics: PhysicsSettings) -> None:
-    masses = link_masses(profile, physics)
+    masses, centres = link_masses(profile, physics), _centres_of_mass(profile, physics)
+    attributes = _joint_attributes(profile, physics)
     limits = dict(zip(profile.joint_names, zip(profile.joint_lower, profile.joint_upper, strict=True), strict=True))
     bodies = {FLOOR: world}
     for link in profile.links:
-        body = _add_body(bodies[link.parent or FLOOR], link, masses[link.name])
+        body = _add_body(bodies[link.parent or FLOOR], link, masses[link.name], centres[link.name])
         if link.joint is None:
             ET.SubElement(body, "freejoint", name="root")
         else:
-            ET.SubElement(
-                body, "joint", name=link.joint, axis=_text(*(link.axis or ())), range=_text(*limits[link.joint])
-            )
+            axis, limit = _text(*(link.axis or ())), _text(*limits[link.joint])
+            joint = ET.SubElement(body, "joint", name=link.joint, axis=axis, range=limit)
+            for name, value in attributes[link.joint].items():
+                joint.set(name, value)
         bodies[link.name] = body
     for link in profile.fixed_links:
-        bodies[link.name] = _add_body(bodies[link.parent or FLOOR], link, link.mass)
+        bodies[link.name] = _add_body(bodies[link.parent or FLOOR], link, link.mass, link.com)
     for point in profile.virtual_links:
         ET.SubElement(bodies[point.parent], "site", name=point.name, pos=_text(*point.offset))
     for shape in profile.shapes:
         _add_geom(bodies[shape.link], shape)
 
 
-def _add_body(parent: ET.Element, link: Link, mass: float) -> ET.Element:
+def _centres_of_mass(profile: RobotProfile, physics: PhysicsSettings) -> dict[str, tuple[float, float, float]]:
+    """Link -> m in its frame, after `physics.com_offset`."""
+    centres = {link.name: link.com for link in profile.links}
+    for name, (x, y, z) in physics.com_offset.items():
+        if name not in centres:
+            raise unknown_name("link in com_offset", name, centres)
+        at = centres[name]
+        centres[name] = (at[0] + x, at[1] + y, at[2] + z)
+    return centres
+
+
+def _joint_attributes(profile: RobotProfile, physics: PhysicsSettings) -> dict[str, dict[str, str]]:
+    """Joint -> MJCF attributes that are its own, where `physics` gives any."""
+    attributes: dict[str, dict[str, str]] = {name: {} for name in profile.joint_names}
+    for field in ("armature", "damping", "frictionloss"):
+        own: dict[str, float] = getattr(physics, f"{field}_of")
+        if own:
+            values = per_joint(profile, f"{field}_of", getattr(physics, field), own)
+            for name, value in zip(profile.joint_names, values, strict=True):
+                attributes[name][field] = _text(value)
+    return attributes
+
+
+def _add_body(parent: ET.Element, link: Link, mass: float, com: tuple[float, float, float]) -> ET.Element:
     body = ET.SubElement(parent, "body", name=link.name, pos=_text(*link.pos), quat=_text(*link.quat))
     ET.SubElement(
         body,
         "inertial",
         mass=_text(mass),
-        pos=_text(*link.com),
+        pos=_text(*com),
         quat=_text(*link.inertia_quat),
         diaginertia=_text(*link.inertia),
     )

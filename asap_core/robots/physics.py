@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -26,6 +26,12 @@ class PhysicsSettings(Settings):
         strength: joint-name substring -> factor on kp, kd and torque limit of every joint that contains it.
         added_mass: link name -> kg added at that link's centre of mass (negative removes).
         action_delay: whole control steps between an action and its effect.
+        action_delay_s: further seconds of it. Parts of a physics step are met by mixing the two targets of that step.
+        armature_of, damping_of, frictionloss_of: joint-name substring -> value in place of the one of every joint.
+        com_offset: link name -> m, in the link's frame, by which its centre of mass is displaced.
+        backlash: joint-name substring -> play in rad: within half of it the drive's spring transmits nothing.
+        no_load_speed: joint-name substring -> rad/s at which a drive has no torque left; its torque limit falls to it
+            linearly from standstill, in the direction of motion.
     """
 
     drive: Literal["implicit", "explicit"] = "implicit"
@@ -39,6 +45,18 @@ class PhysicsSettings(Settings):
     strength: dict[str, float] = Field(default_factory=dict)
     added_mass: dict[str, float] = Field(default_factory=dict)
     action_delay: int = Field(default=0, ge=0, le=50)
+    action_delay_s: float = Field(default=0.0, ge=0, le=1)
+    armature_of: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    damping_of: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    frictionloss_of: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    com_offset: dict[str, tuple[float, float, float]] = Field(default_factory=dict)
+    backlash: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    no_load_speed: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds between an action and its effect."""
+        return self.action_delay * self.control_dt + self.action_delay_s
 
     @property
     def substeps(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -10,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.robots.kinematics import Kinematics, LinkStates
-from asap_core.robots.mjcf import build_model
+from asap_core.robots.mjcf import build_model, scaled_gains
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import rotate, rotate_inverse
+from asap_core.simulators.drive_law import DriveLaw
 from asap_core.simulators.protocol import Array, Ids, RobotState
+from asap_core.simulators.target_delay import TargetDelay
+
+Models = Sequence[mujoco.MjModel]
+"""One model per robot, of equal sizes; mostly one and the same."""
 
 
 class Stepper(Protocol):
-    """Steps N copies of one model; `qpos`, `qvel` and `ctrl` are live arrays with a leading N."""
+    """Steps N robots, each by its own model; `qpos`, `qvel` and `ctrl` are live arrays with a leading N."""
 
     qpos: Array
     qvel: Array
@@ -31,10 +37,12 @@ class Stepper(Protocol):
 class BatchStepper:
     """`mujoco.batch.Batch` (mujoco 3.17 and later)."""
 
-    def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
+    def __init__(self, models: Models, threads: int) -> None:
         from mujoco import batch
 
-        self._batch = batch.Batch(model, nsim=num_envs, nthread=threads)
+        self._batch = batch.Batch(models[0], nsim=len(models), nthread=threads)
+        if any(model is not models[0] for model in models):
+            self._batch.set_models(models)
         self.qpos = self._batch.bind("qpos")
         self.qvel = self._batch.bind("qvel")
         self.ctrl = self._batch.bind("ctrl")
@@ -49,10 +57,11 @@ class BatchStepper:
 class RolloutStepper:
     """`mujoco.rollout.Rollout`, for mujoco before 3.17 (Isaac Lab 3.0 pins 3.12)."""
 
-    def __init__(self, model: mujoco.MjModel, num_envs: int, threads: int) -> None:
+    def __init__(self, models: Models, threads: int) -> None:
         from mujoco import rollout
 
-        self._models = [model] * num_envs
+        num_envs, model = len(models), models[0]
+        self._models = list(models)
         self._datas = [mujoco.MjData(model) for _ in range(max(1, threads))]
         self._rollout = rollout.Rollout(nthread=threads if threads > 1 else 0)
         size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -68,11 +77,11 @@ class RolloutStepper:
         self._state[:] = states[:, -1]
 
 
-def best_stepper(model: mujoco.MjModel, num_envs: int, threads: int) -> Stepper:
+def best_stepper(models: Models, threads: int) -> Stepper:
     """The fastest stepper that the installed mujoco offers."""
     if find_spec("mujoco.batch") is not None:
-        return BatchStepper(model, num_envs, threads)
-    return RolloutStepper(model, num_envs, threads)
+        return BatchStepper(models, threads)
+    return RolloutStepper(models, threads)
 
 
 class MujocoSimulator:
@@ -80,7 +89,8 @@ class MujocoSimulator:
 
     Args:
         profile: the robot.
-        physics: nominal or altered physics, time steps and action delay.
+        physics: nominal or altered physics, time steps and action delay; or one for each robot, whose time steps and
+            drives must be the same.
         num_envs: N.
         threads: worker threads.
     """
@@ -88,24 +98,26 @@ class MujocoSimulator:
     def __init__(
         self,
         profile: RobotProfile,
-        physics: PhysicsSettings,
+        physics: PhysicsSettings | Sequence[PhysicsSettings],
         num_envs: int,
         threads: int = 1,
         stepper: type[BatchStepper] | type[RolloutStepper] | None = None,
     ) -> None:
+        each = [physics] * num_envs if isinstance(physics, PhysicsSettings) else list(physics)
+        _check_alike(each, num_envs)
+        kinds = {id(p): p for p in each}
+        models = {key: build_model(profile, p) for key, p in kinds.items()}
         self.profile = profile
-        self.physics = physics
+        self.physics = each[0]
         self.num_envs = num_envs
-        self.control_dt = physics.control_dt
-        self.model = build_model(profile, physics)
-        self._decimation = round(physics.control_dt / physics.physics_dt)
+        self.control_dt = each[0].control_dt
         make = stepper or best_stepper
-        self._stepper: Stepper = make(self.model, num_envs, threads)
+        self._stepper: Stepper = make([models[id(p)] for p in each], threads)
         self._kinematics = Kinematics(profile)
-        self._kp = self.model.actuator_gainprm[:, 0].copy()
-        self._kd = -self.model.actuator_biasprm[:, 2].copy()
-        self._torque_limit = self.model.actuator_forcerange[:, 1].copy()
-        self._delayed = np.zeros((physics.action_delay, num_envs, len(profile.joint_names)))
+        gains = {key: scaled_gains(profile, p) for key, p in kinds.items()}
+        self._kp, self._kd, self._torque_limit = (np.stack([gains[id(p)][i] for p in each]) for i in range(3))
+        self._delay = TargetDelay(each, profile.num_joints)
+        self._drive = DriveLaw.of(profile, each)
         self._links: LinkStates | None = None
 
     @property
@@ -122,8 +134,8 @@ class MujocoSimulator:
             joint_vel=qvel[:, 6:].copy(),
         )
 
-    def set_state(self, ids: Ids, state: RobotState) -> None:
-        """See `Simulator.set_state`. Delayed targets start as the joint positions of the new state."""
+    def set_state(self, ids: Ids, state: RobotState, past_target: Array | None = None) -> None:
+        """See `Simulator.set_state`. Without a past, delayed targets start as the joint positions of the new state."""
         if len(ids) == 0:
             return
         qpos, qvel = self._stepper.qpos, self._stepper.qvel
@@ -134,19 +146,23 @@ class MujocoSimulator:
         qvel[ids, 3:6] = rotate_inverse(state.root_quat, state.root_ang_vel)
         qvel[ids, 6:] = state.joint_vel
         self._stepper.ctrl[ids] = state.joint_pos
-        self._delayed[:, ids] = state.joint_pos
+        self._delay.refill(ids, state.joint_pos, past_target)
         self._links = None
 
     def step(self, joint_target: NDArray[np.floating]) -> None:
         """See `Simulator.step`."""
-        if len(self._delayed):
-            self._stepper.ctrl[:] = self._delayed[0]
-            self._delayed[:-1] = self._delayed[1:]
-            self._delayed[-1] = joint_target
-        else:
-            self._stepper.ctrl[:] = joint_target
-        self._stepper.step(self._decimation)
+        for target, physics_steps in self._delay.runs(np.asarray(joint_target)):
+            if self._drive is None:
+                self._advance(target, physics_steps)
+            else:
+                for _ in range(physics_steps):
+                    stepper = self._stepper
+                    self._advance(self._drive(target, stepper.qpos[:, 7:], stepper.qvel[:, 6:]), 1)
         self._links = None
+
+    def _advance(self, target: Array, physics_steps: int) -> None:
+        self._stepper.ctrl[:] = target
+        self._stepper.step(physics_steps)
 
     def link_states(self) -> LinkStates:
         """See `Simulator.link_states`; computed once per state."""
@@ -167,3 +183,12 @@ class MujocoSimulator:
         """See `Simulator.foot_contact`; true where a sole point is at or under the ground."""
         heights = self._kinematics.sole_points(self.link_states())[..., 2]
         return np.asarray((heights <= 0.0).any(axis=2), bool)
+
+
+def _check_alike(each: Sequence[PhysicsSettings], num_envs: int) -> None:
+    if len(each) != num_envs:
+        raise ValueError(f"{len(each)} physics for {num_envs} robots")
+    for name in ("physics_dt", "control_dt", "drive"):
+        found = {getattr(p, name) for p in each}
+        if len(found) > 1:
+            raise ValueError(f"robots of one simulator must share {name}; found {sorted(found)}")

@@ -46,8 +46,12 @@ class Simulator(Protocol):
     def state(self) -> RobotState:
         """A copy of the present state."""
 
-    def set_state(self, ids: Ids, state: RobotState) -> None:
-        """Put robots `ids` (M,) exactly into `state` (M rows) and clear what they remember."""
+    def set_state(self, ids: Ids, state: RobotState, past_target: Array | None = None) -> None:
+        """Put robots `ids` (M,) exactly into `state` (M rows) and clear what they remember.
+
+        Args:
+            past_target: (M, P, J) rad, the last P targets, oldest first, where actions are delayed.
+        """
 
     def step(self, joint_target: Array) -> None:
         """Hold `joint_target` (N, J) rad under PD control for one control step."""

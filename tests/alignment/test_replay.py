@@ -14,6 +14,7 @@ from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts import Rollout
 from asap_core.simulators.mujoco import MujocoSimulator
+from asap_core.simulators.protocol import RobotState
 from tests.alignment.conftest import MakeRollout
 
 NOMINAL = PhysicsSettings()
@@ -39,6 +40,32 @@ def test_the_gap_shows_and_does_not_depend_on_batching(profile: RobotProfile, we
     assert some[:, -1].mean() > 1e-3
 
 
+def test_delayed_targets_from_before_a_segment_are_replayed(profile: RobotProfile, make_rollout: MakeRollout) -> None:
+    late = PhysicsSettings(action_delay=1, action_delay_s=0.0075)
+    segments = cut_segments(make_rollout(late, 2, 40, 1), profile, 10)
+    assert segments.past.known.sum(axis=1).tolist() == [0, 8, 8, 8] * 2
+    assert replay_distance(MujocoSimulator(profile, late, 3), profile, segments, NoCorrection()).max() < 1e-6
+    sooner = MujocoSimulator(profile, PhysicsSettings(action_delay=1), 3)
+    assert replay_distance(sooner, profile, segments, NoCorrection()).max() > 1e-4
+
+
+def test_a_correction_has_seen_what_was_recorded_before_a_segment(profile: RobotProfile, weak: Rollout) -> None:
+    segments = cut_segments(weak, profile, 20, 6)
+    seen: list[tuple[RobotState, np.ndarray]] = []
+
+    class Spy(NoCorrection):
+        def __call__(self, state: RobotState, joint_target: np.ndarray) -> np.ndarray:
+            seen.append((state, joint_target))
+            return np.zeros_like(joint_target)
+
+    replay(MujocoSimulator(profile, NOMINAL, segments.num), profile, segments, Spy())
+    before = np.stack([target[1] for _, target in seen[:8]])
+    assert segments.past.known[1].tolist() == [False] * 2 + [True] * 6
+    np.testing.assert_array_equal(before[2:], segments.joint_target[0, :6])
+    np.testing.assert_array_equal(before[0], segments.start.joint_pos[0])
+    np.testing.assert_array_equal(seen[8][1], segments.joint_target[:, 0])
+
+
 def test_horizons() -> None:
     assert [horizon_steps(h, 0.02) for h in (0.25, 0.5, 1.0)] == [12, 25, 50]
     distance = np.tile(np.arange(1, 51) / 1000.0, (2, 1))
@@ -49,7 +76,7 @@ def test_open_and_closed_loop_give_the_same_targets(profile: RobotProfile, weak:
     """Unit invariance: the nominal target plus Δq rad is what the joints are told, in replay as in an environment."""
     model = DeltaActionModel(23, 0.5).double()
     torch.nn.init.normal_(model.linear, std=0.02, generator=torch.Generator().manual_seed(0))
-    segments = cut_segments(weak, profile, 12)
+    segments = cut_segments(weak, profile, 12, 50)
     reached = replay(MujocoSimulator(profile, NOMINAL, segments.num), profile, segments, DeltaCorrection(model.predict))
     simulator, correction = MujocoSimulator(profile, NOMINAL, segments.num), DeltaCorrection(model.predict)
     simulator.set_state(np.arange(segments.num), segments.start)
