@@ -74,6 +74,8 @@ def walk(profile: RobotProfile, seconds: float, seed: int = 0) -> Walk:
                 force[feet.index(body)] += wrench[0]
         rows.append((data.qpos.copy(), data.qvel.copy(), data.actuator_force.copy(), force))
     qpos, qvel, torque, force = (np.stack(column) for column in zip(*rows, strict=True))
+    # A step moves the place by the speed it ends with, so a speed belongs half a step before its state.
+    qvel[:-1] = (qvel[:-1] + qvel[1:]) / 2
     quat = qpos[:, 3:7] / np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)
     return Walk(
         time=(np.arange(len(rows)) + 1) / STEP_HZ,

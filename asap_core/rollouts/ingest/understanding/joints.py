@@ -20,6 +20,8 @@ CONTRADICTS = 0.15
 _TOLERANCE = 0.05
 """rad beyond a limit."""
 _SAMPLES = 200
+_LEAST_GAINS = 10
+"""Joints with a gain above 0 from which gains are compared."""
 _FLAT_RAD = 0.3
 """Scale of the tilt of the flatter foot."""
 
@@ -65,8 +67,9 @@ def _scores(evidence: JointEvidence, order: JointOrder, rows: Any) -> dict[str, 
     if evidence.joint_torque is not None and evidence.joint_torque.any():
         share = np.abs(evidence.joint_torque[rows]) <= 1.05 * profile.joint_torque_limit[place]
         out["torques"] = float(share.mean(axis=0).mean())
-    if evidence.kp is not None and (evidence.kp > 0).all() and np.ptp(evidence.kp) > 0:
-        out["gains"] = max(float(np.corrcoef(np.log(evidence.kp), np.log(profile.kp[place]))[0, 1]), 0.0)
+    if evidence.kp is not None and (driven := evidence.kp > 0).sum() > _LEAST_GAINS and np.ptp(evidence.kp[driven]) > 0:
+        logs = np.log(evidence.kp[driven]), np.log(profile.kp[place][driven])
+        out["gains"] = max(float(np.corrcoef(*logs)[0, 1]), 0.0)
     if evidence.target is not None and set(evidence.target_joints) == set(order.joints):
         columns = [evidence.target_joints.index(name) for name in order.joints]
         out["commands"] = max(following(evidence.target[:, columns], evidence.joint_pos), 0.0)

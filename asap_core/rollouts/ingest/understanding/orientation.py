@@ -18,7 +18,8 @@ _TURNS_RAD = 2e-3
 """rad rms over a window; below, the gyro is not asked."""
 _UPRIGHT_RAD, _UPRIGHT_MARGIN = np.radians(30.0), np.radians(20.0)
 _RPY_RAD, _RPY_MARGIN = 0.01, 0.05
-_VECTOR_R2, _VECTOR_MARGIN = 0.9, 0.1
+_VECTOR_R2, _VECTOR_MARGIN = 0.9, float(np.log(1.5))
+_VECTOR_SCORE = -0.5 * float(np.log(1 - _VECTOR_R2))
 _TAKE_S = 60.0
 
 
@@ -136,7 +137,10 @@ def against_imu(time: Array, quat: Array, imu_time: Array, ang_vel: Array, lin_a
 def pose_order(question: str, option: str, quat: Array, up: Array, imu: AgainstImu | None) -> Decision:
     """By how well the mocap's turning explains an IMU's, whatever its mount; else by being upright about `up` (3,)."""
     if imu is not None:
-        found = decide(question, imu.r2, "vector R² against the gyro", option, _VECTOR_MARGIN, _VECTOR_R2)
+        scores = {order: -0.5 * float(np.log(max(1 - r2, 1e-9))) for order, r2 in imu.r2.items()}
+        words = ", ".join(f"{order} {r2:.3f}" for order, r2 in imu.r2.items())
+        how = f"ln of the gyro over what the mocap leaves of it; R² {words}"
+        found = decide(question, scores, how, option, _VECTOR_MARGIN, _VECTOR_SCORE)
         if found.answer is not None:
             return found
     return upright_order(question, option, quat[np.isfinite(quat).all(axis=1)], up)
