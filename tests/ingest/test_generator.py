@@ -28,7 +28,7 @@ def test_the_imu_measures_the_motion() -> None:
     np.testing.assert_allclose(take.imu.values["ang_vel"][1:-1] - truth.gyro_bias, turned, atol=0.02)
     speed = np.gradient(truth.pos, time, axis=0)
     np.testing.assert_allclose(truth.lin_vel[1:-1], speed[1:-1], atol=0.02)
-    force = rotate_inverse(truth.quat, np.gradient(truth.lin_vel, time, axis=0) + [0.0, 0.0, GRAVITY])
+    force = rotate_inverse(truth.quat, np.gradient(truth.lin_vel, time, axis=0) + np.array([0, 0, GRAVITY]))
     away = take.imu.values["lin_acc"][1:-1] - truth.accel_bias - force[1:-1]
     # The finest footfall is 2.5 ms wide, so differences over 4 ms round its peak.
     assert np.sqrt((away**2).mean()) < 0.1 * np.abs(force).max()
