@@ -18,18 +18,21 @@ from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.base_velocity import BaseMotion, mocap_base
 from asap_core.rollouts.ingest.clock import Clocked, clocked
 from asap_core.rollouts.ingest.findings import Finding
+from asap_core.rollouts.ingest.foot_contact import feel_feet
 from asap_core.rollouts.ingest.fused_velocity import ImuSamples, fused_base
 from asap_core.rollouts.ingest.gap import JointGap, joint_gaps
 from asap_core.rollouts.ingest.health import saturated
+from asap_core.rollouts.ingest.invariant_ekf import estimate_base
 from asap_core.rollouts.ingest.lag import Lag, command_lag
 from asap_core.rollouts.ingest.quality import Quality, QualitySettings, judge
 from asap_core.rollouts.ingest.robot_dataset import Entry
-from asap_core.rollouts.ingest.steps import ControlSteps, control_steps
+from asap_core.rollouts.ingest.steps import ControlSteps, at_times, control_steps
 from asap_core.rollouts.ingest.stream_table import stream_table
 from asap_core.rollouts.ingest.streams import Kind, Log, Stream
 from asap_core.rollouts.ingest.sync import Sync, synchronise
 from asap_core.rollouts.ingest.understand import UnderstandOptions, Understood, understood
 from asap_core.rollouts.record import Rollout
+from asap_core.rotations import rotate, slerp
 from asap_core.settings import Settings
 from asap_core.simulators.protocol import RobotState
 
@@ -275,7 +278,35 @@ def _root(
     """Base motion by mocap, with the IMU where both are there, else estimated from IMU and legs, else the reason."""
     if pose is not None:
         return _measured_root(steps, imu, pose, sync), None
-    return None, "no mocap: the base's motion is unknown"
+    if imu is None or not {"quat", "lin_acc"} <= set(imu.stream.values) or "joint_torque" not in state.stream.values:
+        return None, "no mocap, and no IMU with orientation or no torques to estimate the base's motion from"
+    notes.append(Finding("note", "velocity_estimated", "no mocap: the base's motion is estimated from IMU and legs"))
+    return _estimated_root(steps, state, imu, profile), None
+
+
+def _estimated_root(steps: ControlSteps, state: Clocked, imu: Clocked, profile: RobotProfile) -> BaseMotion:
+    """By the legs and the IMU at the state's rate, then at the ticks; the world stands on the feet's lowest place."""
+    labels = state.stream.labels or ()
+    columns = [labels.index(name) for name in profile.joint_names]
+    pos, torque = (np.asarray(state.stream.values[name], float)[:, columns] for name in ("joint_pos", "joint_torque"))
+    rates, force = (
+        at_times(state.time, imu.time, np.asarray(imu.stream.values[n], float)) for n in ("ang_vel", "lin_acc")
+    )
+    quat = slerp(np.asarray(imu.stream.values["quat"], float), imu.time, state.time)
+    feet = feel_feet(profile, state.time, quat, pos, torque)
+    base = estimate_base(state.time, rates, force, quat[0], feet)
+    soles = base.pos[:, None] + rotate(base.quat[:, None], feet.place)
+    ground = float(np.median(soles[..., 2][feet.contact])) if feet.contact.any() else float(soles[..., 2].min())
+    lift = np.array([0.0, 0.0, -ground])
+    return BaseMotion(
+        kind=base.kind,
+        pos=at_times(steps.time, state.time, base.pos + lift),
+        quat=slerp(base.quat, state.time, steps.time),
+        lin_vel=at_times(steps.time, state.time, base.lin_vel),
+        ang_vel=at_times(steps.time, state.time, base.ang_vel),
+        valid=steps.valid_state,
+        lever=base.lever,
+    )
 
 
 def _measured_root(steps: ControlSteps, imu: Clocked | None, pose: Clocked, sync: Sync | None) -> BaseMotion:

@@ -212,7 +212,7 @@ class _Sampler:
         """(K, C) of values (N, C), low-passed where there is room for it."""
         if self._as_rows:
             return values
-        return _columns_at(self._at, self._source.time, low_pass(self._source.time, values, LOW_PASS_HZ))
+        return at_times(self._at, self._source.time, low_pass(self._source.time, values, LOW_PASS_HZ))
 
     def mean(self, values: Float64) -> Float64:
         """(K, C) means over [tick, tick + period); the nearest earlier sample where there is none."""
@@ -246,9 +246,10 @@ def low_pass(time: Float64, values: Float64, cutoff_hz: float) -> Float64:
         return values
     grid = np.arange(time[0], time[-1] + 0.5 * period, period)
     sections = butter(4, cutoff_hz, fs=1 / period, output="sos")
-    filtered = sosfiltfilt(sections, _columns_at(grid, time, values), axis=0)
-    return _columns_at(time, grid, filtered)
+    filtered = sosfiltfilt(sections, at_times(grid, time, values), axis=0)
+    return at_times(time, grid, filtered)
 
 
-def _columns_at(at: Float64, time: Float64, values: Float64) -> Float64:
+def at_times(at: NDArray[np.floating], time: NDArray[np.floating], values: NDArray[np.floating]) -> Float64:
+    """Values (N, C) at `time` (N,), interpolated at times (K,): (K, C)."""
     return np.stack([np.interp(at, time, column) for column in values.T], axis=1)
