@@ -13,6 +13,7 @@ from asap_core.evaluation.one_policy import track_once
 from asap_core.motions.formats.asap_pkl import read_asap_pkl
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.factory import make_simulator
 from asap_core.simulators.settings import SimulationSettings
 from asap_core.training.policy import OnnxPolicy
@@ -64,12 +65,17 @@ def bench(shared: Path, settings: SimulationSettings) -> dict[str, float]:
 def run_published(shared: Path, name: str, settings: SimulationSettings, physics: PhysicsSettings) -> dict[str, float]:
     """The figures of one published policy, `success` among them."""
     profile = get_profile("g1_23dof")
+    policy, reference = load_published(shared, name, profile)
+    errors = track_once(policy, reference, profile, make_simulator(profile, settings, 1, physics))
+    return errors.as_dict()
+
+
+def load_published(shared: Path, name: str, profile: RobotProfile) -> tuple[OnnxPolicy, ReferenceMotion]:
+    """A published policy with the motion that it tracks."""
     motion = read_asap_pkl(_motion_file(shared, name), profile.name, profile.joint_names)
     reference = ReferenceMotion.from_motion(motion, profile, _CONTROL_DT, "difference")
     path = shared / "data" / "asap" / "policies" / f"{name}.onnx"
-    policy = OnnxPolicy(path, published_contract(profile, reference))
-    errors = track_once(policy, reference, profile, make_simulator(profile, settings, 1, physics))
-    return errors.as_dict()
+    return OnnxPolicy(path, published_contract(profile, reference)), reference
 
 
 def _row(shared: Path, name: str, settings: SimulationSettings) -> dict[str, float]:

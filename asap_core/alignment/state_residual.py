@@ -1,0 +1,56 @@
+"""A simulator whose state is moved a little after each control step: how delta dynamics acts."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.robots.kinematics import LinkStates
+from asap_core.simulators.protocol import Array, Ids, RobotState, Simulator
+
+
+class StateResidual(Protocol):
+    """A learned correction of the next state."""
+
+    def __call__(self, state: RobotState, joint_target: Array, reached: RobotState) -> RobotState:
+        """The state N robots are put into, of the state before the step, its target and the state that it reached."""
+
+
+class ResidualSimulator:
+    """`simulator` with `residual` after each control step."""
+
+    def __init__(self, simulator: Simulator, residual: StateResidual) -> None:
+        self._simulator = simulator
+        self._residual = residual
+        self.num_envs = simulator.num_envs
+        self.control_dt = simulator.control_dt
+
+    @property
+    def state(self) -> RobotState:
+        """See `Simulator.state`."""
+        return self._simulator.state
+
+    def set_state(self, ids: Ids, state: RobotState, past_target: Array | None = None) -> None:
+        """See `Simulator.set_state`."""
+        self._simulator.set_state(ids, state, past_target)
+
+    def step(self, joint_target: Array) -> None:
+        """See `Simulator.step`."""
+        before = self._simulator.state
+        self._simulator.step(joint_target)
+        moved = self._residual(before, joint_target, self._simulator.state)
+        self._simulator.set_state(np.arange(self.num_envs), moved)
+
+    def link_states(self) -> LinkStates:
+        """See `Simulator.link_states`."""
+        return self._simulator.link_states()
+
+    def joint_torque(self) -> Array:
+        """See `Simulator.joint_torque`."""
+        return self._simulator.joint_torque()
+
+    def foot_contact(self) -> NDArray[np.bool_]:
+        """See `Simulator.foot_contact`."""
+        return self._simulator.foot_contact()
