@@ -63,11 +63,16 @@ def _frames_last(a: Array) -> Array:
     return np.ascontiguousarray(a.transpose(2, 1, 0))
 
 
+def _robust(square: Array, slack: float) -> Array:
+    """Factor of the squared weight that makes a cost quadratic below `slack` and linear beyond it (pseudo-Huber)."""
+    return np.asarray(1.0 / np.sqrt(1.0 + square / slack**2))
+
+
 def _add_links(residuals: LinkResiduals, poses: LinkPoses, targets: Targets, slack: float) -> None:
-    """Distances from the targets, squared while smaller than `slack` and linear beyond (pseudo-Huber, reweighted)."""
+    """Distances from the targets."""
     place = poses.pos[:, targets.links]
     away = _frames_last(place - targets.positions)
-    weight = 1.0 / np.sqrt(1.0 + (away * away).sum(axis=0) / slack**2)
+    weight = _robust((away * away).sum(axis=0), slack)
     point = _frames_last(place - poses.pos[:, :1])
     residuals.add_points(targets.links, point, np.broadcast_to(weight, away.shape), weight * away)
 
@@ -85,15 +90,18 @@ def _add_soles(
     per_foot = profile.sole_points.shape[1]
     place = _frames_last(at.soles)
     firm = targets.sole_contact.reshape(len(at.soles), -1).T
-    hold = firm[:, 1:] * firm[:, :-1] * (settings.foot_hold * targets.fps / 30.0) ** 2
+    pace = targets.fps / 30.0
+    slide = place[:2, :, 1:] - place[:2, :, :-1]
+    hold = firm[:, 1:] * firm[:, :-1] * (settings.foot_hold * pace) ** 2
+    hold *= _robust((slide * slide).sum(axis=0), settings.hold_slack / pace)
     weight, force = np.zeros_like(place), np.zeros_like(place)
-    pull = hold * (place[:2, :, 1:] - place[:2, :, :-1])
+    pull = hold * slide
     weight[:2, :, 1:] += hold
     weight[:2, :, :-1] += hold
     force[:2, :, 1:] += pull
     force[:2, :, :-1] -= pull
     height = place[2]
-    stand = (firm * settings.sole_height) ** 2 / np.sqrt(1.0 + (height / settings.sole_slack) ** 2)
+    stand = (firm * settings.sole_height) ** 2 * _robust(height * height, settings.sole_slack)
     weight[2] = np.maximum(stand, at.pressed.T * settings.penetration**2)
     force[2] = weight[2] * height
     point = place - at.poses.pos[:, 0].T[:, None]

@@ -34,17 +34,19 @@ class RetargetSettings(Settings):
     """Weight of the acceleration of root and joints, per frame squared at 30 fps."""
     speed_limit: float = Field(default=5.0, ge=0)
     """Weight of what a joint turns in a frame beyond its velocity limit."""
-    foot_hold: float = Field(default=6.0, ge=0)
+    foot_hold: float = Field(default=9.5, ge=0)
     """Weight of the horizontal movement of a sole point in contact, per frame at 30 fps."""
-    sole_height: float = Field(default=1.6, ge=0)
+    hold_slack: float = Field(default=0.0005, gt=0)
+    """A sole point in contact that moves further than this (m per frame at 30 fps) is held no harder."""
+    sole_height: float = Field(default=2.5, ge=0)
     """Weight of the height of a sole point in contact."""
-    sole_slack: float = Field(default=0.003, gt=0)
+    sole_slack: float = Field(default=0.001, gt=0)
     """A sole point in contact that is further from the ground than this (m) is drawn no harder."""
     penetration: float = Field(default=5.0, ge=0)
     """Weight of the depth of a sole point under the ground."""
     foot_orientation: float = Field(default=0.015, ge=0)
-    pelvis_orientation: float = Field(default=0.005, ge=0)
-    torso_orientation: float = Field(default=0.005, ge=0)
+    pelvis_orientation: float = Field(default=0.02, ge=0)
+    torso_orientation: float = Field(default=0.02, ge=0)
     posture: float = Field(default=0.002, ge=0)
     """Weight of the distance to the robot's default pose, for what nothing else decides."""
     contact_speed: float = Field(default=0.30, gt=0)

@@ -26,6 +26,10 @@ _FIRST_SLACK = 0.16
 """Link slack of the first iteration, m."""
 _LINKS_ALONE = 3
 """First iterations without the soles."""
+_MENDING = 4
+"""Most iterations beyond the asked for."""
+_DEEP = 0.002
+"""Depth of a sole that asks for them, m."""
 _SEAM = 2
 """Frames before a window that an acceleration in it sees."""
 
@@ -91,7 +95,7 @@ def _iterate(
     phases: Sequence[Phase],
     fixed: int,
 ) -> Trajectory:
-    """One iteration for each phase, fewer if the last one converges.
+    """One iteration for each phase, and some more while a sole is deep under the ground.
 
     A joint at its limit whose gradient points outwards is kept there (projected Newton, Bertsekas 1982), and so is one
     that has just been stopped there. A sole point that is under the ground, or was an iteration ago, is drawn to it.
@@ -101,9 +105,12 @@ def _iterate(
     state = state.moved(np.zeros((len(state.root_pos), 6 + len(lower))), lower, upper)
     stopped = np.zeros((len(state.root_pos), 6 + len(lower)), dtype=bool)
     sunk = np.zeros((len(state.root_pos), targets.sole_contact[0].size), dtype=bool)
-    for phase in phases:
+    for i in range(len(phases) + _MENDING):
+        phase = phases[min(i, len(phases) - 1)]
         poses = kinematics.forward(state.root_pos, state.root_quat, state.joint_pos)
         soles = kinematics.sole_points(poses).reshape(*sunk.shape, 3)
+        if i >= len(phases) and soles[..., 2].min() > -_DEEP:
+            break
         before, sunk = sunk, soles[..., 2] < 0
         system = linearise(kinematics, targets, Point(state, poses, soles, sunk | before, phase), settings)
         held = _held(state.joint_pos, system.gradient, lower, upper) | stopped
@@ -115,7 +122,7 @@ def _iterate(
         wanted = state.joint_pos + step[:, 6:]
         stopped[:, 6:] = (wanted < lower) | (wanted > upper)
         state = state.moved(step, lower, upper)
-        if phase == phases[-1] and np.abs(step).max() < settings.tolerance:
+        if i >= len(phases) - 1 and np.abs(step).max() < settings.tolerance:
             break
     return state
 
