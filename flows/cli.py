@@ -151,7 +151,7 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="policies, policy, repro, retarget, screen, simulator or startup.")],
+    name: Annotated[str, typer.Argument(help="doctor, ingest, retarget, screen, …; any other name lists them.")],
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:
