@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from asap_core.motions.doctor.joint_orders import G1_ORDERS
 from asap_core.rollouts.ingest.clock import take
 from asap_core.rollouts.ingest.streams import Kind, Log, Stream
+from asap_core.rollouts.ingest.understanding.time_unit import stamps_of
 from asap_core.rotations import quat_mul
 
 Rng = np.random.Generator
@@ -30,10 +31,16 @@ class Fault:
     """Codes of findings of which one names it."""
     least_s: float = 5.0
     """Takes shorter than this cannot show it."""
+    two_clocks: bool = False
+    """It is one of a mocap with stamps of its own."""
 
 
-def _on(log: Log, kind: Kind, change: Callable[[Stream], Stream]) -> Log:
-    return replace(log, streams=tuple(change(s) if s.kind == kind else s for s in log.streams))
+MOCAP: tuple[Kind, ...] = ("pose", "odometry")
+
+
+def _on(log: Log, kinds: Kind | tuple[Kind, ...], change: Callable[[Stream], Stream]) -> Log:
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    return replace(log, streams=tuple(change(s) if s.kind in kinds else s for s in log.streams))
 
 
 def _values(stream: Stream, **values: Any) -> Stream:
@@ -107,21 +114,25 @@ def _reordered(stream: Stream, rng: Rng) -> Stream:
 
 
 def _same_messages(log: Log, change: Callable[[Stream, Rng], Stream], rng: Rng) -> Log:
-    """A change of the state's messages: its joints and its IMU come in the same ones."""
+    """A change of the state's messages, or of the rows of a table: all streams that have the state's stamps."""
     seed = int(rng.integers(2**32))
-    kinds = ("joint_state", "imu")
-    streams = tuple(change(s, np.random.default_rng(seed)) if s.kind in kinds else s for s in log.streams)
-    return replace(log, streams=streams)
+    streams = (change(s, np.random.default_rng(seed)) if _with_state(s, log) else s for s in log.streams)
+    return replace(log, streams=tuple(streams))
+
+
+def _with_state(stream: Stream, log: Log) -> bool:
+    state, own = stamps_of(log.of_kind("joint_state")[0]), stamps_of(stream)
+    return state is not None and own is not None and np.array_equal(state, own)
 
 
 def _late(stream: Stream) -> Stream:
-    stamps = stream.source_time if stream.source_time is not None else stream.receive_time
+    stamps = stamps_of(stream)
     assert stamps is not None
     return replace(stream, source_time=stamps + LATENCY_S)
 
 
 def _drifting(stream: Stream) -> Stream:
-    stamps = stream.source_time if stream.source_time is not None else stream.receive_time
+    stamps = stamps_of(stream)
     assert stamps is not None
     return replace(stream, source_time=stamps[0] + (stamps - stamps[0]) * (1 + DRIFT))
 
@@ -162,19 +173,32 @@ FAULTS: dict[str, Fault] = {
     "state_order": Fault(lambda log, rng: _isaac_order(log, "joint_state"), ("joint_order",)),
     "command_order": Fault(lambda log, rng: _isaac_order(log, "joint_command"), ("joint_order",)),
     "quat_order": Fault(lambda log, rng: _on(log, "imu", _rolled), ("quat_order",)),
-    "mocap_quat_order": Fault(lambda log, rng: _on(log, "pose", _rolled), ("quat_order",)),
+    "mocap_quat_order": Fault(lambda log, rng: _on(log, MOCAP, _rolled), ("quat_order",)),
     "degrees": Fault(lambda log, rng: _on(log, "joint_state", _degrees), ("angle_unit",)),
     "gyro_degrees": Fault(lambda log, rng: _on(log, "imu", _gyro_degrees), ("angle_unit",)),
     "time_10x": Fault(lambda log, rng: _scaled_time(log, 0.1), ("time_unit",)),
     "drops": Fault(lambda log, rng: _same_messages(log, _dropped, rng), ("dropped",)),
     "duplicates": Fault(lambda log, rng: _same_messages(log, _duplicated, rng), ("duplicates",)),
     "reorder": Fault(lambda log, rng: _same_messages(log, _reordered, rng), ("out_of_order",)),
-    "drift": Fault(lambda log, rng: _on(log, "pose", _drifting), ("clock_drift",), least_s=75.0),
-    "latency": Fault(lambda log, rng: _on(log, "pose", _late), ("clock_offset",)),
+    "drift": Fault(lambda log, rng: _on(log, MOCAP, _drifting), ("clock_drift",), least_s=75.0, two_clocks=True),
+    "latency": Fault(lambda log, rng: _on(log, MOCAP, _late), ("clock_offset",), two_clocks=True),
     "saturation": Fault(lambda log, rng: _on(log, "joint_state", _saturated), ("torque_saturated", "saturated_long")),
     "fall": Fault(lambda log, rng: _on(log, "imu", _fallen), ("fall",)),
 }
 """By name."""
+
+
+def possible(log: Log) -> tuple[str, ...]:
+    """The faults that this log can have."""
+    mocap = [s for s in log.streams if s.kind in MOCAP]
+    own_clock = any(not _with_state(s, log) for s in mocap)
+    stamps = stamps_of(log.of_kind("joint_state")[0])
+    length = 0.0 if stamps is None else float(np.ptp(stamps))
+    return tuple(
+        name
+        for name, fault in FAULTS.items()
+        if fault.least_s <= length and (own_clock or not fault.two_clocks) and (mocap or name != "mocap_quat_order")
+    )
 
 
 def inject(log: Log, name: str, seed: int) -> Log:

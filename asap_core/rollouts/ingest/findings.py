@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.rollouts.ingest.clock import Packets
 from asap_core.rollouts.ingest.lag import Lag
@@ -23,7 +24,8 @@ LEAST_OFFSET_S = 2e-3
 LEAST_DRIFT = 15e-6
 _REPEATED = 0.6
 """A stream that changes at less than this share of its rate repeats old samples."""
-_JITTER_SHARE = 0.5
+_EDGE_STEPS = 50
+"""Control steps."""
 
 _MASKS = {
     "frozen": "all joints read the same for long: the source repeats old samples",
@@ -147,10 +149,16 @@ def of_quality(quality: Quality) -> list[Finding]:
     found = []
     for name, mask in quality.masks.items():
         if mask.any():
-            severity: Severity = "note" if name in INFORMING or name == "short_run" else "warning"
+            harmless = name in INFORMING or name == "short_run" or (name == "base_gap" and _at_ends(mask))
+            severity: Severity = "note" if harmless else "warning"
             text = f"{_MASKS[name]}: {int(mask.sum())} steps ({100 * mask.mean():.1f} %)"
             found.append(Finding(severity, name, text))
     return found
+
+
+def _at_ends(mask: NDArray[np.bool_]) -> bool:
+    """Only within the first and last `_EDGE_STEPS`: recorders do not start and stop together."""
+    return not mask[_EDGE_STEPS:-_EDGE_STEPS].any()
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:

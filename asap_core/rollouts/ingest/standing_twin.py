@@ -1,8 +1,8 @@
 """A simulated G1 that stays on its feet and keeps moving: what acts in tests and in `asap bench ingest`.
 
-It bends its knees, turns its pelvis and moves waist and arms; a balance law on the base's tilt moves ankles and hips, so
-that it stands on the robot's own gains and also where its physics are altered. It is a test stand, no learned policy,
-but it acts as one does: 50 Hz joint targets from the state, nothing else touches the robot.
+It bends its knees, turns its pelvis and moves waist and arms. Ankles and hips hold its centre of mass over the feet, so
+that it stands on the robot's own gains and also where its physics are altered. It is no learned policy, but it acts as
+one does: 50 Hz joint targets from the state; nothing else touches the robot.
 """
 
 from __future__ import annotations

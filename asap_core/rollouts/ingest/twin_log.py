@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from asap_core.files import atomic_file
 from asap_core.motions.doctor.joint_orders import G1_ORDERS
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
@@ -23,6 +24,8 @@ from asap_core.simulators.protocol import Ids, RobotState
 Array = NDArray[np.floating]
 GRAVITY = 9.81
 STATE_HZ = 500
+START_UNIX = 1.7e9
+"""Stamp of the first row in an npz."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,9 @@ class RecordingSimulator(MujocoSimulator):
         self._rows: list[tuple[Array, Array, Array]] = []
         self.targets: list[Array] = []
 
-    def set_state(self, ids: Ids, state: RobotState) -> None:
+    def set_state(self, ids: Ids, state: RobotState, past_target: Array | None = None) -> None:
         """See `Simulator.set_state`; what was recorded is forgotten."""
-        super().set_state(ids, state)
+        super().set_state(ids, state, past_target)
         self._rows, self.targets = [], []
         self._keep()
 
@@ -141,7 +144,8 @@ def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: Sen
     s = sensors or SensorSettings()
     rng = np.random.default_rng(seed)
     state = record.state
-    acc = np.gradient(state.root_lin_vel, record.time, axis=0) + np.array([0.0, 0.0, GRAVITY])
+    acc = np.gradient(_centred(state.root_lin_vel), record.time, axis=0) + np.array([0.0, 0.0, GRAVITY])
+    rates = rotate_inverse(state.root_quat, _centred(state.root_ang_vel))
     mocap = _mocap(record, s, rng)
 
     def noisy(values: Array, size: float) -> Array:
@@ -157,7 +161,7 @@ def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: Sen
         joint_vel=_sdk(noisy(state.joint_vel, s.velocity_noise), record.joint_names),
         joint_torque=_sdk(noisy(record.torque, s.torque_noise), record.joint_names),
         imu_quat=state.root_quat,
-        ang_vel=noisy(rotate_inverse(state.root_quat, state.root_ang_vel), s.gyro_noise),
+        ang_vel=noisy(rates, s.gyro_noise),
         lin_acc=noisy(rotate_inverse(state.root_quat, acc), s.accel_noise),
         command_time=arrived(record.command_time),
         joint_target=_sdk(record.joint_target, record.joint_names),
@@ -169,6 +173,55 @@ def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: Sen
         mocap_quat=mocap[2],
         mocap_receive_time=arrived(mocap[0]),
     )
+
+
+def write_twin_npz(path: Path | str, record: TwinRecord, seed: int, sensors: SensorSettings | None = None) -> None:
+    """Write a record as the `motion_k.npz` of ASAP's listener: one row a command, the state just before it, odometry.
+
+    The mocap body is the pelvis: rows have one clock, and neither its offset nor its mount applies.
+    """
+    s = sensors or SensorSettings()
+    rng = np.random.default_rng(seed)
+    every = len(record.time) // len(record.command_time)
+    state, count = record.state, len(record.command_time)
+    acc = np.gradient(_centred(state.root_lin_vel), record.time, axis=0) + np.array([0.0, 0.0, GRAVITY])
+    rates = rotate_inverse(state.root_quat, _centred(state.root_ang_vel))
+
+    def rows(values: Array, noise: float) -> Array:
+        kept = values[::every][:count]
+        return kept + rng.normal(0.0, noise, kept.shape)
+
+    def joints(values: Array, noise: float = 0.0) -> Array:
+        return _sdk(rows(values, noise), record.joint_names)
+
+    wobble = rotvec_to_quat(rng.normal(0.0, s.mocap_rot_noise, (count, 3)))
+    quat = rows(state.root_quat, 0.0)
+    still = np.zeros((count, len(G1_ORDERS["unitree29"].joints)))
+    arrays = {
+        "time": START_UNIX + record.command_time,
+        "joint_pos": joints(state.joint_pos, s.encoder_noise),
+        "joint_vel": joints(state.joint_vel, s.velocity_noise),
+        "tau_est": joints(record.torque, s.torque_noise),
+        "joint_pos_cmd": _sdk(record.joint_target, record.joint_names),
+        "joint_vel_cmd": still,
+        "tau_cmd": still,
+        "kp": still + _sdk(record.kp, record.joint_names),
+        "kd": still + _sdk(record.kd, record.joint_names),
+        "IMU_quaternion": quat,
+        "IMU_gyro": rows(rates, s.gyro_noise),
+        "IMU_acc": rows(acc, s.accel_noise),
+        "pos": rows(state.root_pos, s.mocap_pos_noise),
+        "quat": quat_mul(quat, wobble),
+        "lin_vel": rows(state.root_lin_vel, 1e-3),
+        "ang_vel": rows(state.root_ang_vel, s.gyro_noise),
+    }
+    with atomic_file(path) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _centred(values: Array) -> Array:
+    """Velocities (N, 3) at the states' own times: the integrator's are those of the 2 ms before, half a step late."""
+    return np.concatenate([(values[1:] + values[:-1]) / 2, values[-1:]])
 
 
 def _sdk(values: Array, names: tuple[str, ...]) -> Array:

@@ -79,7 +79,7 @@ def read(path: Path) -> Log:
         path,
         FORMAT,
         sha256_file(path),
-        make_streams(path.stem, fields, receive_time=time, declared={"time_unit": "s"}),
+        make_streams(path.stem, fields, receive_time=time, declared={"time_unit": "s", "angle_unit": "rad"}),
         notes + unread("arrays", [key for key in arrays if key not in _KEYS]),
     )
 

@@ -121,7 +121,7 @@ def _stream(
     **declared: str,
 ) -> Stream:
     counter = times.sequence if sequence is None else sequence
-    return Stream(name, kind, values, times.receive, times.source, counter, None, declared)
+    return Stream(name, kind, values, times.receive, times.source, counter, None, {"time_unit": "s", **declared})
 
 
 def _remote(columns: Columns) -> dict[str, NDArray[Any]]:

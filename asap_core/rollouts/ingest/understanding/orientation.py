@@ -135,12 +135,22 @@ def against_imu(time: Array, quat: Array, imu_time: Array, ang_vel: Array, lin_a
 
 
 def pose_order(question: str, option: str, quat: Array, up: Array, imu: AgainstImu | None) -> Decision:
-    """By how well the mocap's turning explains an IMU's, whatever its mount; else by being upright about `up` (3,)."""
+    """By how well the mocap's turning explains an IMU's, whatever its mount; where both readings do, as they may when
+    a robot mostly turns on the spot, by gravity; else by being upright about `up` (3,)."""
     if imu is not None:
         scores = {order: -0.5 * float(np.log(max(1 - r2, 1e-9))) for order, r2 in imu.r2.items()}
         words = ", ".join(f"{order} {r2:.3f}" for order, r2 in imu.r2.items())
         how = f"ln of the gyro over what the mocap leaves of it; R² {words}"
         found = decide(question, scores, how, option, _VECTOR_MARGIN, _VECTOR_SCORE)
+        if found.answer is None and len(imu.gravity) == len(ORDERS):
+            found = _by_gravity(question, option, imu.gravity, up)
         if found.answer is not None:
             return found
     return upright_order(question, option, quat[np.isfinite(quat).all(axis=1)], up)
+
+
+def _by_gravity(question: str, option: str, gravity: dict[str, Array], up: Array) -> Decision:
+    """By the direction in which the IMU's mean force points in the mocap's world."""
+    scores = {order: float(force @ up / np.linalg.norm(force)) for order, force in gravity.items()}
+    how = "share of the accelerometer that points up in the mocap's world"
+    return decide(question, scores, how, option, _IMU_MARGIN, _IMU_SCORE)
