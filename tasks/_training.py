@@ -10,6 +10,7 @@ import pandas as pd
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.preflight import preflight
+from asap_core.environments.randomisation import randomised
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.tracking import TrackingEnv
 from asap_core.errors import StageError
@@ -54,9 +55,11 @@ def make_env(
     seed: int,
     correction: ActionCorrection | None = None,
 ) -> TrackingEnv:
-    """A tracking environment in the nominal simulator at `physics_dt`."""
+    """A tracking environment at `physics_dt`, in the nominal simulator or, where asked for, randomised ones."""
     profile = get_profile(params.robot)
-    simulator = make_simulator(profile, params.simulation, num_envs, params.simulation.physics.at_step(physics_dt))
+    nominal = params.simulation.physics.at_step(physics_dt)
+    physics = randomised(nominal, params.tracking.randomisation, profile, num_envs, seed)
+    simulator = make_simulator(profile, params.simulation, num_envs, physics)
     return TrackingEnv(simulator, profile, reference, params.tracking, seed, correction)
 
 

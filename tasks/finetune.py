@@ -74,7 +74,7 @@ def _finetune(
     pretrained = load_checkpoint(start)
     try:
         trainer.load_networks(pretrained["learner"], params.finetune.init_std)
-        env.curriculum.distance, env.curriculum.mean_share = pretrained["environment"]["curriculum"]
+        env.load_curricula(pretrained["environment"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise ContractError(

@@ -6,8 +6,8 @@ world frame, over the links of a group; "mse" is the mean of squared components 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from asap_core.rotations import yaw
 from asap_core.simulators.protocol import RobotState
 
 Array = NDArray[np.floating]
+Index = NDArray[np.intp]
 SIGMA = {
     "upper_body": 0.03,
     "lower_body": 0.1,
@@ -55,59 +56,83 @@ class RewardContext:
     ref_link_quat: Array
     ref_link_lin_vel: Array
     ref_link_ang_vel: Array
+    sigma: Mapping[str, float] = field(default_factory=lambda: SIGMA)
+    soft_limit: Mapping[str, float] = field(default_factory=lambda: SOFT_LIMIT)
 
 
 def _mse(error: Array) -> Array:
     return np.mean(error * error, axis=(1, 2))
 
 
+def _mse_of(c: RewardContext, links: Index) -> Array:
+    return _mse(c.ref_link_pos[:, links] - c.links.pos[:, links])
+
+
+def _mean_square(error: Array) -> Array:
+    return np.mean(error * error, axis=1)
+
+
+def _mean_square_angle(c: RewardContext) -> Array:
+    cosine = np.abs(np.sum(c.ref_link_quat * c.links.quat, axis=-1))
+    return _mean_square(2.0 * np.arccos(np.minimum(cosine, 1.0)))
+
+
+ERRORS: dict[str, Callable[[RewardContext], Array]] = {
+    "upper_body": lambda c: _mse_of(c, c.profile.upper_body_index),
+    "lower_body": lambda c: _mse_of(c, c.profile.lower_body_index),
+    "vr_3point": lambda c: _mse_of(c, c.profile.tracking_index),
+    "feet": lambda c: _mse_of(c, c.profile.foot_index),
+    "rotation": _mean_square_angle,
+    "velocity": lambda c: _mse(c.ref_link_lin_vel - c.links.lin_vel),
+    "ang_velocity": lambda c: _mse(c.ref_link_ang_vel - c.links.ang_vel),
+    "joint_position": lambda c: _mean_square(c.ref_joint_pos - c.state.joint_pos),
+    "joint_velocity": lambda c: _mean_square(c.ref_joint_vel - c.state.joint_vel),
+}
+"""Squared errors (N,) by the name of their kernel's width in `SIGMA`."""
+
+
+def _kernel(c: RewardContext, name: str) -> Array:
+    return np.exp(-ERRORS[name](c) / c.sigma[name])
+
+
 def body_position(c: RewardContext) -> Array:
     """Lower and upper body: 0.5·exp(−mse_lower/σ_l) + exp(−mse_upper/σ_u)."""
-    error = c.ref_link_pos - c.links.pos
-    lower = np.exp(-_mse(error[:, c.profile.lower_body_index]) / SIGMA["lower_body"])
-    upper = np.exp(-_mse(error[:, c.profile.upper_body_index]) / SIGMA["upper_body"])
-    return 0.5 * lower + upper
+    return 0.5 * _kernel(c, "lower_body") + _kernel(c, "upper_body")
 
 
 def vr_3point(c: RewardContext) -> Array:
     """Hands and head."""
-    points = c.profile.tracking_index
-    return np.exp(-_mse(c.ref_link_pos[:, points] - c.links.pos[:, points]) / SIGMA["vr_3point"])
+    return _kernel(c, "vr_3point")
 
 
 def body_position_feet(c: RewardContext) -> Array:
     """The two feet."""
-    feet = c.profile.foot_index
-    return np.exp(-_mse(c.ref_link_pos[:, feet] - c.links.pos[:, feet]) / SIGMA["feet"])
+    return _kernel(c, "feet")
 
 
 def body_rotation(c: RewardContext) -> Array:
     """exp(−mean squared angle between link orientations/σ)."""
-    cosine = np.abs(np.sum(c.ref_link_quat * c.links.quat, axis=-1))
-    angle = 2.0 * np.arccos(np.minimum(cosine, 1.0))
-    return np.exp(-np.mean(angle * angle, axis=1) / SIGMA["rotation"])
+    return _kernel(c, "rotation")
 
 
 def body_velocity(c: RewardContext) -> Array:
     """Linear velocities of all links."""
-    return np.exp(-_mse(c.ref_link_lin_vel - c.links.lin_vel) / SIGMA["velocity"])
+    return _kernel(c, "velocity")
 
 
 def body_ang_velocity(c: RewardContext) -> Array:
     """Angular velocities of all links."""
-    return np.exp(-_mse(c.ref_link_ang_vel - c.links.ang_vel) / SIGMA["ang_velocity"])
+    return _kernel(c, "ang_velocity")
 
 
 def joint_position(c: RewardContext) -> Array:
     """exp(−mean squared joint error/σ)."""
-    error = c.ref_joint_pos - c.state.joint_pos
-    return np.exp(-np.mean(error * error, axis=1) / SIGMA["joint_position"])
+    return _kernel(c, "joint_position")
 
 
 def joint_velocity(c: RewardContext) -> Array:
     """exp(−mean squared joint velocity error/σ)."""
-    error = c.ref_joint_vel - c.state.joint_vel
-    return np.exp(-np.mean(error * error, axis=1) / SIGMA["joint_velocity"])
+    return _kernel(c, "joint_velocity")
 
 
 def torques(c: RewardContext) -> Array:
@@ -142,19 +167,19 @@ def slippage(c: RewardContext) -> Array:
 def limits_dof_pos(c: RewardContext) -> Array:
     """Σ of how far joints are beyond the soft limits, rad."""
     middle = 0.5 * (c.profile.joint_lower + c.profile.joint_upper)
-    half = 0.5 * (c.profile.joint_upper - c.profile.joint_lower) * SOFT_LIMIT["dof_pos"]
+    half = 0.5 * (c.profile.joint_upper - c.profile.joint_lower) * c.soft_limit["dof_pos"]
     return np.sum(np.maximum(np.abs(c.state.joint_pos - middle) - half, 0.0), axis=1)
 
 
 def limits_dof_vel(c: RewardContext) -> Array:
     """Σ of joint speeds beyond the soft limit, each at most 1 rad/s."""
-    beyond = np.abs(c.state.joint_vel) - c.profile.joint_velocity_limit * SOFT_LIMIT["dof_vel"]
+    beyond = np.abs(c.state.joint_vel) - c.profile.joint_velocity_limit * c.soft_limit["dof_vel"]
     return np.sum(np.clip(beyond, 0.0, 1.0), axis=1)
 
 
 def limits_torque(c: RewardContext) -> Array:
     """Σ of torques beyond the soft limit, each at most 1 Nm."""
-    beyond = np.abs(c.torque) - c.profile.joint_torque_limit * SOFT_LIMIT["torque"]
+    beyond = np.abs(c.torque) - c.profile.joint_torque_limit * c.soft_limit["torque"]
     return np.sum(np.clip(beyond, 0.0, 1.0), axis=1)
 
 
@@ -180,3 +205,17 @@ TERMS: dict[str, Callable[[RewardContext], Array]] = {
     )
 }
 """Every reward term by name. `termination` is added by the environment."""
+
+PENALTIES = frozenset(
+    {
+        "torques",
+        "action_rate",
+        "feet_orientation",
+        "feet_heading",
+        "slippage",
+        "limits_dof_pos",
+        "limits_dof_vel",
+        "limits_torque",
+    }
+)
+"""Terms whose weights the penalty curriculum scales."""

@@ -6,9 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from asap_core.environments.curricula import RampSettings, SoftLimitSettings
+from asap_core.environments.disturbances import DisturbanceSettings
 from asap_core.environments.observations import PRIVILEGED, ObservationSettings
+from asap_core.environments.randomisation import RandomisationSettings
 from asap_core.environments.reference import JointVelocity
 from asap_core.environments.rewards import TERMS as REWARD_TERMS
+from asap_core.environments.starts import InitialisationSettings
 from asap_core.environments.terminations import TerminationSettings
 from asap_core.errors import unknown_name
 from asap_core.settings import Settings
@@ -33,19 +37,6 @@ _CRITIC = ObservationSettings(
 """The critic sees velocities and reference directly; its history would cost a third of the update on a CPU."""
 
 
-class InitialisationSettings(Settings):
-    """Reference state initialisation: episodes start anywhere in the motion, disturbed by Gaussian noise."""
-
-    from_start: float = Field(default=0.3, ge=0, le=1)
-    """Share of the episodes that start at the clip's first frame, where every run on a robot starts."""
-    joint_pos_noise: float = Field(default=0.02, ge=0)
-    """rad."""
-    joint_vel_noise: float = Field(default=0.1, ge=0)
-    """rad/s."""
-    root_vel_noise: float = Field(default=0.04, ge=0)
-    """m/s and rad/s."""
-
-
 class TrackingSettings(Settings):
     """Section `tracking` of `params.yaml`."""
 
@@ -61,10 +52,21 @@ class TrackingSettings(Settings):
     critic: ObservationSettings = _CRITIC
     rewards: dict[str, float] = Field(min_length=1)
     """Weight of each term of `environments/rewards.py`, multiplied by control_dt."""
+    penalty_scale: RampSettings = RampSettings(start=1.0)
+    """Factor on the weights of all penalties (`environments/rewards.py`, `PENALTIES`)."""
+    soft_limits: SoftLimitSettings = SoftLimitSettings()
+    adaptive_sigma: float = Field(default=0.0, ge=0, lt=1)
+    """Weight of a step's error in the running mean to which the tracking kernels narrow; 0 keeps them as published."""
+    compare: Literal["world", "anchor"] = "world"
+    """Whether rewards and terminations compare links where they are, or relative to the torso (`anchor.py`)."""
+    reference_lead: int = Field(default=0, ge=0)
+    """Control steps by which the reference of rewards and terminations is ahead of the state; the paper: 1."""
     termination_penalty: float = -2.0
     """Added once when an episode fails."""
     termination: TerminationSettings = TerminationSettings()
     initialisation: InitialisationSettings = InitialisationSettings()
+    randomisation: RandomisationSettings = RandomisationSettings()
+    disturbances: DisturbanceSettings = DisturbanceSettings()
 
     @field_validator("actor")
     @classmethod

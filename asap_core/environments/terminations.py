@@ -21,44 +21,51 @@ class TerminationSettings(Settings):
     """m, distance of any link from its reference that ends an episode at first."""
     distance_end: float = Field(default=0.3, gt=0)
     """m, the same when the curriculum is done."""
+    distance_highest: float | None = Field(default=None, gt=0)
+    """m, to which the distance may grow; None: `distance_start`."""
     degree: float = Field(default=1e-3, gt=0)
     """Relative change of the distance for each step in which an episode ends."""
     level_up: float = Field(default=0.8, gt=0, le=1)
     """Mean share covered above which the distance shrinks."""
     level_down: float = Field(default=0.6, ge=0, le=1)
     """Mean share covered below which the distance grows."""
+    memory: float = Field(default=500.0, ge=1)
+    """Episodes over which that mean runs."""
 
     @model_validator(mode="after")
     def _limits_are_in_order(self) -> TerminationSettings:
         for low, high in (("distance_end", "distance_start"), ("level_down", "level_up")):
             if getattr(self, low) > getattr(self, high):
                 raise ValueError(f"{low} is {getattr(self, low)}, expected at most {high} = {getattr(self, high)}")
+        if self.distance_highest is not None and self.distance_highest < self.distance_start:
+            raise ValueError(f"distance_highest is {self.distance_highest}, expected at least {self.distance_start}")
         return self
 
 
 class TerminationCurriculum:
     """The distance limit and the running mean of how much of their way episodes cover."""
 
-    _MEMORY = 500.0
-    """Episodes over which the mean runs."""
-
     def __init__(self, settings: TerminationSettings) -> None:
         self.settings = settings
         self.distance = settings.distance_start
         self.mean_share = 0.0
 
-    def update(self, shares: NDArray[np.floating]) -> None:
-        """Take in the shares (n,) that the episodes ending in this step covered; n ≥ 1 makes one update."""
+    def update(self, shares: NDArray[np.floating]) -> int:
+        """Take in the shares (n,) that the episodes ending in this step covered; n ≥ 1 makes one update.
+
+        Returns:
+            1 while episodes are long, −1 while they are short, 0 in between or without an update.
+        """
         if len(shares) == 0:
-            return
+            return 0
         s = self.settings
-        weight = min(1.0, len(shares) / self._MEMORY)
+        weight = min(1.0, len(shares) / s.memory)
         self.mean_share += weight * (float(np.mean(shares)) - self.mean_share)
-        if self.mean_share > s.level_up:
-            self.distance *= 1.0 - s.degree
-        elif self.mean_share < s.level_down:
-            self.distance *= 1.0 + s.degree
-        self.distance = float(np.clip(self.distance, s.distance_end, s.distance_start))
+        level = int(self.mean_share > s.level_up) - int(self.mean_share < s.level_down)
+        self.distance *= 1.0 - s.degree * level
+        highest = s.distance_highest or s.distance_start
+        self.distance = float(np.clip(self.distance, s.distance_end, highest))
+        return level
 
 
 def tilt_of(root_quat: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -79,5 +86,9 @@ def failed(
     """
     tilted = tilt_of(state.root_quat) > tilt_limit
     far = (link_distance > distance_limit).any(axis=1)
-    broken = ~(np.isfinite(state.joint_pos).all(axis=1) & np.isfinite(state.joint_vel).all(axis=1))
-    return np.asarray(tilted | far | broken, bool)
+    return np.asarray(tilted | far | ~finite(state), bool)
+
+
+def finite(state: RobotState) -> NDArray[np.bool_]:
+    """(N,) robots whose every number is finite."""
+    return np.logical_and.reduce([np.isfinite(value).all(axis=1) for value in state.__dict__.values()])

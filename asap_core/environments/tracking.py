@@ -1,7 +1,7 @@
 """The batched motion tracking environment: one for every simulator, for training, collection and evaluation.
 
-Order within a step (paper's code, without its stale first observation): act → simulate → compare with the reference of
-the same time → terminate → reset → observe.
+Order within a step (paper's code, without its stale first observation): act → delay → simulate → push → compare with
+the reference → terminate → curricula → reset → observe.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asap_core.environments.anchor import LinkTargets, anchored, targets_at
 from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.curricula import KernelWidths, Ramp
+from asap_core.environments.disturbances import ActionDelay, Pushes
+from asap_core.environments.guard import StateGuard
 from asap_core.environments.observations import CLIP, ObservationBuilder, ObservationContext, ObservationLayout
 from asap_core.environments.reference import ReferenceMotion
-from asap_core.environments.rewards import TERMS, RewardContext
+from asap_core.environments.rewards import PENALTIES, TERMS, RewardContext
 from asap_core.environments.settings import TrackingSettings
+from asap_core.environments.starts import StartSampler, disturbed
 from asap_core.environments.terminations import TerminationCurriculum, failed
 from asap_core.robots.profile import RobotProfile
-from asap_core.rotations import quat_mul, rotvec_to_quat
 from asap_core.simulators.protocol import Ids, RobotState, Simulator
 
 Array = NDArray[np.floating]
@@ -78,35 +82,34 @@ class TrackingEnv:
         self.num_envs = simulator.num_envs
         self.num_actions = len(profile.joint_names)
         self.curriculum = TerminationCurriculum(settings.termination)
+        self.penalty_scale = Ramp(settings.penalty_scale)
+        limits = settings.soft_limits
+        self.soft_limits = {
+            "dof_pos": Ramp(limits.dof_pos),
+            "dof_vel": Ramp(limits.dof_vel),
+            "torque": Ramp(limits.torque),
+        }
+        self.widths = KernelWidths(settings.adaptive_sigma)
+        self.guard = StateGuard(profile.joint_names, simulator.control_dt)
         self.actor = ObservationBuilder(ObservationLayout(settings.actor, profile), self.num_envs)
         self.critic = ObservationBuilder(ObservationLayout(settings.critic, profile), self.num_envs)
         self._correction = correction or NoCorrection()
         self._scale = action_scale(settings, profile)
         self._phase_length_s = reference.clip_length_s if settings.phase == "clip" else None
         self._rng = np.random.default_rng(seed)
+        self._starts = StartSampler(settings.initialisation, reference.num_frames, simulator.control_dt)
+        self._delay = ActionDelay(settings.disturbances.delay_steps, self.num_envs, self.num_actions)
+        self._pushes = Pushes(settings.disturbances.push, self.num_envs, simulator.control_dt, self._rng)
         self._frame = np.zeros(self.num_envs, np.intp)
         self._start = np.zeros(self.num_envs, np.intp)
         self._last_action = np.zeros((self.num_envs, self.num_actions), np.float32)
         self.reset(np.arange(self.num_envs))
 
     def reset(self, ids: Ids) -> None:
-        """Reference state initialisation of robots `ids`: at the first frame or at uniformly drawn ones."""
-        frames = self._rng.integers(0, self.reference.num_frames - 1, len(ids))
-        frames[self._rng.random(len(ids)) < self.settings.initialisation.from_start] = 0
-        self._place(ids, frames, self._disturbed(frames))
-
-    def _disturbed(self, frames: Ids) -> RobotState:
-        noise, rng, n = self.settings.initialisation, self._rng, len(frames)
-        clean = self.reference.state.take(frames)
-        tilt = rotvec_to_quat(rng.normal(0.0, noise.joint_pos_noise, (n, 3)))
-        return RobotState(
-            root_pos=clean.root_pos,
-            root_quat=quat_mul(tilt, clean.root_quat),
-            root_lin_vel=clean.root_lin_vel + rng.normal(0.0, noise.root_vel_noise, (n, 3)),
-            root_ang_vel=clean.root_ang_vel + rng.normal(0.0, noise.root_vel_noise, (n, 3)),
-            joint_pos=clean.joint_pos + rng.normal(0.0, noise.joint_pos_noise, clean.joint_pos.shape),
-            joint_vel=clean.joint_vel + rng.normal(0.0, noise.joint_vel_noise, clean.joint_vel.shape),
-        )
+        """Reference state initialisation of robots `ids`."""
+        frames = self._starts.draw(self._rng, len(ids))
+        self._place(ids, frames, disturbed(self.reference.state.take(frames), self.settings.initialisation, self._rng))
+        self._delay.reset(ids, self._rng)
 
     def _place(self, ids: Ids, frames: Ids, state: RobotState) -> None:
         self.simulator.set_state(ids, state)
@@ -130,13 +133,17 @@ class TrackingEnv:
     def step(self, action: Array) -> StepResult:
         """Apply raw actions (N, J) for one control step."""
         action = np.clip(action, -CLIP, CLIP)
-        target = self.joint_target(action)
+        target = self.joint_target(self._delay(action))
         self.simulator.step(target + self._correction(self.simulator.state, target))
         self._frame = self._next_frame()
-        state, links = self.simulator.state, self.simulator.link_states()
-        distance = np.linalg.norm(self.reference.links.pos[self._frame] - links.pos, axis=-1)
+        self._pushes(self.simulator, self._rng)
+        state = self.simulator.state
+        context = self._reward_context(state, action)
+        distance = np.linalg.norm(context.ref_link_pos - context.links.pos, axis=-1)
         fail = failed(state, distance, self.curriculum.distance, self.settings.termination.tilt)
-        reward = self._reward(state, action) + fail * self.settings.termination_penalty
+        fail |= self.guard.watch(state, action, target, self._frame.copy())
+        reward = self._reward(context) + fail * self.settings.termination_penalty
+        self.widths.update(context, ~fail)
         self._last_action[:] = action
         timed_out = ~fail & (self._frame >= self.reference.num_frames - 1)
         way = np.maximum(self.reference.num_frames - 1 - self._start, 1)
@@ -147,30 +154,49 @@ class TrackingEnv:
             share=(self._frame - self._start) / way,
         )
         ended = np.nonzero(result.done)[0]
-        self.curriculum.update(result.share[ended])
+        self._advance_curricula(result, ended)
         self.reset(ended)
         return result
 
-    def _reward(self, state: RobotState, action: Array) -> Array:
-        links, ref, frame = self.simulator.link_states(), self.reference, self._frame
-        context = RewardContext(
+    def _advance_curricula(self, result: StepResult, ended: Ids) -> None:
+        level = self.curriculum.update(result.share[ended])
+        for ramp in (self.penalty_scale, *self.soft_limits.values()):
+            ramp.update(level)
+        self._starts.count_failures(self._frame[result.failed])
+
+    def _link_targets(self, frame: Ids) -> LinkTargets:
+        target = targets_at(self.reference.links, frame)
+        if self.settings.compare == "anchor":
+            return anchored(target, self.simulator.link_states(), self.profile)
+        return target
+
+    def _reward_context(self, state: RobotState, action: Array) -> RewardContext:
+        ref = self.reference
+        frame = np.minimum(self._frame + self.settings.reference_lead, ref.num_frames - 1)
+        target = self._link_targets(frame)
+        return RewardContext(
             profile=self.profile,
             state=state,
-            links=links,
+            links=self.simulator.link_states(),
             torque=self.simulator.joint_torque(),
             foot_contact=self.simulator.foot_contact(),
             action=action,
             last_action=self._last_action,
             ref_joint_pos=ref.state.joint_pos[frame],
             ref_joint_vel=ref.state.joint_vel[frame],
-            ref_link_pos=ref.links.pos[frame],
-            ref_link_quat=ref.links.quat[frame],
-            ref_link_lin_vel=ref.links.lin_vel[frame],
-            ref_link_ang_vel=ref.links.ang_vel[frame],
+            ref_link_pos=target.pos,
+            ref_link_quat=target.quat,
+            ref_link_lin_vel=target.lin_vel,
+            ref_link_ang_vel=target.ang_vel,
+            sigma=self.widths.sigma,
+            soft_limit={name: ramp.value for name, ramp in self.soft_limits.items()},
         )
+
+    def _reward(self, context: RewardContext) -> Array:
         total = np.zeros(self.num_envs)
         for name, weight in self.settings.rewards.items():
-            total += weight * self.simulator.control_dt * TERMS[name](context)
+            scale = self.penalty_scale.value if name in PENALTIES else 1.0
+            total += scale * weight * self.simulator.control_dt * TERMS[name](context)
         return total
 
     def observe(self) -> dict[str, NDArray[np.float32]]:
@@ -197,6 +223,12 @@ class TrackingEnv:
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
             "curriculum": [self.curriculum.distance, self.curriculum.mean_share],
+            "penalty_scale": self.penalty_scale.value,
+            "soft_limits": {name: ramp.value for name, ramp in self.soft_limits.items()},
+            "widths": self.widths.state_dict(),
+            "failures": self._starts.failures.copy(),
+            "delay": self._delay.state_dict(),
+            "push_due_s": self._pushes.due_s.copy(),
             "rng": json.dumps(self._rng.bit_generator.state),
         }
 
@@ -208,5 +240,16 @@ class TrackingEnv:
         self._last_action[:] = state["last_action"]
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
-        self.curriculum.distance, self.curriculum.mean_share = state["curriculum"]
+        self.load_curricula(state)
+        self._delay.load_state_dict(state["delay"])
+        self._pushes.due_s[:] = state["push_due_s"]
         self._rng.bit_generator.state = json.loads(state["rng"])
+
+    def load_curricula(self, state: dict[str, Any]) -> None:
+        """Take over the curricula of another training's `state_dict`."""
+        self.curriculum.distance, self.curriculum.mean_share = state["curriculum"]
+        self.penalty_scale.value = state["penalty_scale"]
+        for name, value in state["soft_limits"].items():
+            self.soft_limits[name].value = value
+        self.widths.load_state_dict(state["widths"])
+        self._starts.failures[:] = state["failures"]

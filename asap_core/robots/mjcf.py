@@ -36,7 +36,8 @@ def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings) -> str:
     """The MJCF text of `build_model`; same errors."""
     root = ET.Element("mujoco", model=profile.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
-    ET.SubElement(root, "option", timestep=_text(physics.physics_dt), integrator=_INTEGRATORS[physics.drive])
+    option = ET.SubElement(root, "option", timestep=_text(physics.physics_dt), integrator=_INTEGRATORS[physics.drive])
+    ET.SubElement(option, "flag", autoreset="disable")  # a state that explodes is seen, not replaced in silence
     _add_defaults(root, physics)
     world = ET.SubElement(root, "worldbody")
     ET.SubElement(world, "light", pos="0 0 4", dir="0 0 -1", directional="true")
@@ -52,15 +53,20 @@ def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings) -> str:
 def scaled_gains(
     profile: RobotProfile, physics: PhysicsSettings
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """kp, kd and torque limit (J,) after `physics.strength`; several matching substrings multiply.
+    """kp, kd and torque limit (J,) after `strength`, `kp_factor` and `kd_factor`; several matching substrings multiply.
 
     Raises:
         UnknownNameError: a substring matches no joint.
     """
+    strength, kp, kd = (_factors(profile, physics, name) for name in ("strength", "kp_factor", "kd_factor"))
+    return profile.kp * strength * kp, profile.kd * strength * kd, profile.joint_torque_limit * strength
+
+
+def _factors(profile: RobotProfile, physics: PhysicsSettings, field: str) -> NDArray[np.float64]:
     factor = np.ones(profile.num_joints)
-    for pattern, value in physics.strength.items():
-        factor[matching_joints(profile, "strength", pattern)] *= value
-    return profile.kp * factor, profile.kd * factor, profile.joint_torque_limit * factor
+    for pattern, value in getattr(physics, field).items():
+        factor[matching_joints(profile, field, pattern)] *= value
+    return factor
 
 
 def matching_joints(profile: RobotProfile, field: str, pattern: str) -> NDArray[np.bool_]:

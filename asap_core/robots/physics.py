@@ -24,6 +24,7 @@ class PhysicsSettings(Settings):
         friction: sliding friction coefficient of every contact.
         self_collision: whether links collide with each other; if not, only with the floor.
         strength: joint-name substring -> factor on kp, kd and torque limit of every joint that contains it.
+        kp_factor, kd_factor: joint-name substring -> further factor on kp alone, or kd alone.
         added_mass: link name -> kg added at that link's centre of mass (negative removes).
         action_delay: whole control steps between an action and its effect.
         action_delay_s: further seconds of it. Parts of a physics step are met by mixing the two targets of that step.
@@ -43,6 +44,8 @@ class PhysicsSettings(Settings):
     friction: float = Field(default=1.0, gt=0)
     self_collision: bool = False
     strength: dict[str, float] = Field(default_factory=dict)
+    kp_factor: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    kd_factor: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     added_mass: dict[str, float] = Field(default_factory=dict)
     action_delay: int = Field(default=0, ge=0, le=50)
     action_delay_s: float = Field(default=0.0, ge=0, le=1)

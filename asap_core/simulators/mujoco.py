@@ -149,6 +149,11 @@ class MujocoSimulator:
         self._delay.refill(ids, state.joint_pos, past_target)
         self._links = None
 
+    def set_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
+        """See `Simulator.set_root_velocity`."""
+        self._stepper.qvel[ids, :3] = lin_vel
+        self._links = None
+
     def step(self, joint_target: NDArray[np.floating]) -> None:
         """See `Simulator.step`."""
         for target, physics_steps in self._delay.runs(np.asarray(joint_target)):

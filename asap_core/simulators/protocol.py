@@ -53,6 +53,9 @@ class Simulator(Protocol):
             past_target: (M, P, J) rad, the last P targets, oldest first, where actions are delayed.
         """
 
+    def set_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
+        """Give the roots of robots `ids` (M,) the velocity `lin_vel` (M, 3) m/s, world frame; nothing else changes."""
+
     def step(self, joint_target: Array) -> None:
         """Hold `joint_target` (N, J) rad under PD control for one control step."""
 
