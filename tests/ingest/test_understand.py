@@ -44,6 +44,23 @@ def test_a_sound_log_is_understood_without_a_doubt() -> None:
     np.testing.assert_allclose(odometry.values["lin_vel"], odometry_world_velocity(), atol=1e-9)
 
 
+def test_a_robot_that_stands_still_raises_no_doubt() -> None:
+    rng = np.random.default_rng(5)
+    count = len(_values(make_log(), "state")["joint_pos"])
+    pose = joint_motion(np.zeros(1))[0]
+    still = {
+        "joint_pos": pose + rng.normal(0.0, 1e-4, (count, 29)),
+        "joint_vel": rng.normal(0.0, 5e-3, (count, 29)),
+        "joint_torque": rng.normal(0.0, 0.1, (count, 29)),
+    }
+    ticks = len(_values(make_log(), "command")["joint_target"])
+    result = understood(
+        make_log(state={"values": still}, command={"values": {"joint_target": np.tile(pose, (ticks, 1))}})
+    )
+    assert result.contradictions == ()
+    assert result.open == ()
+
+
 def test_an_undeclared_log_is_understood_by_evidence_alone() -> None:
     bare: dict[str, Any] = {name: {"declared": {}} for name in ("state", "imu", "command", "mocap", "odometry")}
     result = understood(make_log(**bare))

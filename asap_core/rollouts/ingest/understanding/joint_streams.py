@@ -34,6 +34,8 @@ _PER_JOINT = (
 _ANGLES = ("joint_pos", "joint_target")
 _SPEEDS = ("joint_vel", "joint_vel_target")
 _FORMAT_ORDERS = {"unitree_hg": "unitree29"}
+_STILL_RAD = 1e-3
+"""rms of the change over a window of the liveliest joint; below, velocities are not judged."""
 _MATCH = 0.75
 """Mean correlation from which the columns of two arrays are said to belong together."""
 
@@ -84,7 +86,8 @@ def _velocity_unit(stream: Stream, unit: str, options: UnderstandOptions, readin
     change, integral = windows(time[order], pos, vel)
     slope = rate_slope(change, integral)
     found = velocity_unit(question, "--velocity-unit", slope, unit)
-    if found.answer is None:
+    still = not len(change) or np.sqrt((change**2).mean(axis=0)).max() < _STILL_RAD
+    if found.answer is None and not still:
         match = column_match(change, integral) if len(change) > 1 else None
         if match is not None and match.diagonal < 1 and match.correlation > _MATCH:
             reading.contradict(
@@ -95,7 +98,7 @@ def _velocity_unit(stream: Stream, unit: str, options: UnderstandOptions, readin
             reading.contradict(f"{stream.name}: joint velocities do not follow joint positions (R² {slope.r2:.2f})")
         elif slope.r2 >= 0.7:
             reading.contradict(f"{stream.name}: joint velocities are {slope.slope:.3g} times the positions' change")
-    if slope.slope < 0:
+    if slope.slope < 0 and not still:
         reading.contradict(f"{stream.name}: joint velocities have the opposite sign of the positions' change")
     option = options.velocity_unit
     return reading.settle(found, option, stream.declared.get("angle_unit") or unit) or unit
