@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.signal import butter, sosfiltfilt
 
 from asap_core.errors import StageError
-from asap_core.rotations import Array, quat_conj, quat_mul, quat_to_matrix, quat_to_rotvec, rotvec_to_quat
+from asap_core.rollouts.ingest.body_rates import GRID_HZ, LEAST_S, BodyRates
+from asap_core.rotations import Array, quat_mul, quat_to_matrix, rotvec_to_quat
 
 LEAST_R2 = 0.9
 MOST_SECOND_PEAK = 0.9
@@ -26,16 +25,10 @@ LEAST_DRIFT_TAKE_S = 60.0
 DRIFT_PRIOR = 30e-6
 SHAKE = "shake the robot or turn it about all axes for 5 s at the start of a take"
 
-_GRID_HZ = 250.0
-_CUTOFF_HZ = 12.0
 _EVERY = 2
-_GAP_PERIODS = 3.5
-"""A mean rate over up to two dropped frames is still the rate in the middle, at the frequencies that are used."""
-_GAP_MASK_S = 0.075
 _EDGE_S = 0.5
 _CORRELATED_S = 0.3
 """Residuals further apart than this are taken as independent."""
-_LEAST_S = 3.0
 _CONVERGED_S = 1e-7
 _TINY = 1e-12
 """Keeps directions that the motion does not show out of divisions by zero."""
@@ -108,8 +101,8 @@ def synchronise(
     Raises:
         StageError: fewer than 3 s of samples of either.
     """
-    mocap = _Rates.of_orientations(mocap_time, mocap_quat)
-    gyro = _Rates.of_rates(imu_time, ang_vel)
+    mocap = BodyRates.of_orientations(mocap_time, mocap_quat)
+    gyro = BodyRates.of_rates(imu_time, ang_vel)
     coarse, second_peak = _coarse_offset(gyro, mocap, search_s)
     problem = _Problem(gyro, mocap, coarse)
     drifts = known_drift is None and problem.span_s >= LEAST_DRIFT_TAKE_S
@@ -149,50 +142,7 @@ def _gates(r2: float, second_peak: float, sigma: float, excitation: float) -> tu
     return tuple(text for passed, text in checks if not passed)
 
 
-@dataclass(frozen=True)
-class _Rates:
-    """Low-passed body rates on a regular grid."""
-
-    time: Array
-    values: Array
-    """(N, 3) rad/s."""
-    bad: NDArray[np.bool_]
-    """(N,) in or near a gap."""
-
-    @classmethod
-    def of_orientations(cls, time: Array, quat: Array) -> _Rates:
-        steps = np.diff(time)
-        increments = quat_to_rotvec(quat_mul(quat_conj(quat[:-1]), quat[1:]))
-        good = (steps < _GAP_PERIODS * np.median(steps)) & (steps > 0)
-        middle = (time[:-1] + time[1:]) / 2
-        return cls._filtered(middle[good], increments[good] / steps[good, None], middle[~good], "mocap")
-
-    @classmethod
-    def of_rates(cls, time: Array, values: Array) -> _Rates:
-        steps = np.diff(time)
-        wide = steps > 4 * np.median(steps)
-        return cls._filtered(time, values, (time[:-1] + time[1:])[wide] / 2, "imu")
-
-    @classmethod
-    def _filtered(cls, time: Array, values: Array, holes: Array, name: str) -> _Rates:
-        if len(time) < 2 or time[-1] - time[0] < _LEAST_S:
-            raise StageError(f"{name}: less than {_LEAST_S:.0f} s of samples, too little to find the clocks' offset")
-        grid = np.arange(time[0], time[-1], 1 / _GRID_HZ)
-        columns = np.stack([np.interp(grid, time, column) for column in values.T], axis=1)
-        bad = np.zeros(len(grid), dtype=bool)
-        first = np.searchsorted(grid, holes - _GAP_MASK_S)
-        end = np.searchsorted(grid, holes + _GAP_MASK_S)
-        steps = np.diff(time)
-        wide = np.flatnonzero(steps > 4 * np.median(steps))
-        first = np.append(first, np.searchsorted(grid, time[wide] - _GAP_MASK_S))
-        end = np.append(end, np.searchsorted(grid, time[wide + 1] + _GAP_MASK_S))
-        for a, b in zip(first, end, strict=True):
-            bad[a:b] = True
-        sections = butter(4, _CUTOFF_HZ, fs=_GRID_HZ, output="sos")
-        return cls(grid, sosfiltfilt(sections, columns, axis=0), bad)
-
-
-def _coarse_offset(gyro: _Rates, mocap: _Rates, search_s: float) -> tuple[float, float]:
+def _coarse_offset(gyro: BodyRates, mocap: BodyRates, search_s: float) -> tuple[float, float]:
     """The offset with the highest correlation of the speeds of turning, and its second peak against the first."""
     a, b = np.linalg.norm(mocap.values, axis=1), np.linalg.norm(gyro.values, axis=1)
     a = np.where(mocap.bad, np.median(a), a)
@@ -201,7 +151,7 @@ def _coarse_offset(gyro: _Rates, mocap: _Rates, search_s: float) -> tuple[float,
     correlation = np.fft.irfft(np.fft.rfft(a, count) * np.conj(np.fft.rfft(b, count)), count)
     lags = np.arange(count)
     lags[lags > count // 2] -= count
-    offsets = lags / _GRID_HZ + mocap.time[0] - gyro.time[0]
+    offsets = lags / GRID_HZ + mocap.time[0] - gyro.time[0]
     overlap = min(mocap.time[-1], gyro.time[-1]) - max(mocap.time[0], gyro.time[0])
     shorter = min(np.ptp(mocap.time), np.ptp(gyro.time))
     near = np.abs(offsets) <= search_s if overlap > shorter / 2 else np.ones(count, dtype=bool)
@@ -228,15 +178,15 @@ class _Fit:
 class _Problem:
     """gyro(t) = M · mocap(t + offset + drift (t − reference)) + bias, in the rows where both are known."""
 
-    def __init__(self, gyro: _Rates, mocap: _Rates, coarse: float) -> None:
-        edge = int(_EDGE_S * _GRID_HZ)
+    def __init__(self, gyro: BodyRates, mocap: BodyRates, coarse: float) -> None:
+        edge = int(_EDGE_S * GRID_HZ)
         rows = np.arange(edge, len(gyro.time) - edge, _EVERY)
         at = gyro.time[rows] + coarse
         low, high = mocap.time[0] + _EDGE_S, mocap.time[-1] - _EDGE_S
         bad = np.interp(at, mocap.time, mocap.bad.astype(float)) > 0
         rows = rows[(at > low) & (at < high) & ~bad & ~gyro.bad[rows]]
-        if len(rows) < _LEAST_S * _GRID_HZ / _EVERY:
-            raise StageError(f"mocap and imu: less than {_LEAST_S:.0f} s in common at an offset of {coarse:.3f} s")
+        if len(rows) < LEAST_S * GRID_HZ / _EVERY:
+            raise StageError(f"mocap and imu: less than {LEAST_S:.0f} s in common at an offset of {coarse:.3f} s")
         self._time, self._gyro = gyro.time[rows], gyro.values[rows]
         self._number = rows // _EVERY
         self._mocap = CubicSpline(mocap.time, mocap.values)
@@ -305,7 +255,7 @@ class _Problem:
         scores = np.zeros((self._number[-1] - self._number[0] + 1, jacobian.shape[2]))
         scores[self._number - self._number[0]] = np.einsum("nc,nci->ni", weight * residual, scaled)
         middle = scores.T @ scores
-        reach = int(_CORRELATED_S * _GRID_HZ / _EVERY)
+        reach = int(_CORRELATED_S * GRID_HZ / _EVERY)
         for lag in range(1, reach):
             product = scores[lag:].T @ scores[:-lag]
             middle += (1 - lag / reach) * (product + product.T)
