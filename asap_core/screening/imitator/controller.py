@@ -83,9 +83,9 @@ class Controller:
         model, nv = self._model, self._model.nv
         inertia = _inertia(model, data)
         bias = data.qfrc_bias.copy()
-        rows, targets, weights = self._tasks(data, wanted, inertia, bias)
         columns = self._contact_columns(data, wanted.stands)
         count = columns.shape[1]
+        rows, targets, weights = self._tasks(data, wanted, inertia, bias, count > 0)
         hessian = np.zeros((nv + count, nv + count))
         gradient = np.zeros(nv + count)
         hessian[:nv, :nv] = (rows.T * weights) @ rows
@@ -106,25 +106,31 @@ class Controller:
         return Command(force[6:], force[:6])
 
     def _contact_columns(self, data: mujoco.MjData, stands: NDArray[np.bool_]) -> Array:
-        """(nv, 4 n) generalised force of a unit force along each cone edge at the n bearing points."""
+        """(nv, 4 n) generalised force of a unit force along each cone edge at the n bearing points.
+
+        In planned flight every point that touches bears: a foot that leaves late or lands early.
+        """
+        may_bear = stands if stands.any() else np.ones_like(stands)
         columns = [np.empty((self._model.nv, 0))]
         for foot, body in enumerate(self._feet):
             rotation = data.xmat[body].reshape(3, 3)
             points = data.xpos[body] + self._soles[foot] @ rotation.T
-            for point in points[stands[foot] & (points[:, 2] < _TOUCH)]:
+            for point in points[may_bear[foot] & (points[:, 2] < _TOUCH)]:
                 jacobian = np.zeros((3, self._model.nv))
                 mujoco.mj_jac(self._model, data, jacobian, None, point, body)
                 columns.append((self._edges @ jacobian).T)
         return np.concatenate(columns, axis=1)
 
-    def _tasks(self, data: mujoco.MjData, wanted: Wanted, inertia: Array, bias: Array) -> tuple[Array, Array, Array]:
+    def _tasks(
+        self, data: mujoco.MjData, wanted: Wanted, inertia: Array, bias: Array, supported: bool
+    ) -> tuple[Array, Array, Array]:
         """Rows (n, nv) over accelerations, their targets (n,) and weights (n,)."""
         nv, parts = self._model.nv, []
         com, com_velocity = data.subtree_com[1], inertia[:3] @ data.qvel / self.mass
         goal = wanted.com[0] + self._stance_drift(data, wanted)
         pull = wanted.com[2] + _pd(_COM_GAIN, goal - com, wanted.com[1] - com_velocity)
         rest = bias[:3] / self.mass - [0.0, 0.0, GRAVITY]
-        parts.append((inertia[:3] / self.mass, pull - rest, _COM if wanted.stands.any() else 0.0))
+        parts.append((inertia[:3] / self.mass, pull - rest, _COM if supported else 0.0))
         eye = np.eye(nv)
         lean = _pd(_TURN_GAIN, _turn(data.qpos[3:7], wanted.root_quat), wanted.root_spin - data.qvel[3:6])
         parts.append((eye[3:6], lean, _TURN))
