@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.skeleton import INDEX
+from asap_core.retargeting.banded import BandedSystem
 from asap_core.retargeting.proportions import robot_skeleton
 from asap_core.retargeting.retarget import retarget, retarget_figures
 from asap_core.retargeting.settings import RetargetSettings
@@ -203,3 +204,26 @@ def test_forearms_that_hang_at_zero_do_not_bend_the_person_backwards() -> None:
     ]
     hanging = robot_skeleton(replace(PROFILE, links=tuple(turned)))
     np.testing.assert_allclose(hanging, robot_skeleton(PROFILE), atol=1e-3)
+
+
+def test_memory_is_that_of_a_window(repo_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a clip of a minute, no system of equations has more frames than a window and a half."""
+    squat = read_amass(repo_root / "data/human/squat.npz")
+    times = 1 + 1800 // squat.num_frames
+    human = replace(
+        squat,
+        joint_rotations=np.tile(squat.joint_rotations, (times, 1, 1)),
+        root_translation=np.tile(squat.root_translation, (times, 1)),
+    )
+    frames = []
+    solve_system = BandedSystem.solve
+
+    def recorded(system: BandedSystem) -> np.ndarray:
+        frames.append(len(system.gradient))
+        return solve_system(system)
+
+    monkeypatch.setattr(BandedSystem, "solve", recorded)
+    settings = SETTINGS.model_copy(update={"window": 10.0, "coarse_iterations": 2, "iterations": 1})
+    motion = retarget(human, PROFILE, settings)
+    assert motion.num_frames == human.num_frames > 1800
+    assert 300 <= max(frames) <= 450 + 2
