@@ -16,6 +16,8 @@ LOAD_ON_N, LOAD_OFF_N = 60.0, 30.0
 HIGHER_M = 0.05
 """A foot so far above the other does not stand."""
 DEBOUNCE_S = 0.01
+_SINGULAR = 1e-3
+"""Directions in which a straight leg shows no force are left at zero."""
 _SLAB = 4000
 
 
@@ -57,20 +59,26 @@ def feel_feet(profile: RobotProfile, time: Array, quat: Array, joint_pos: Array,
 def _feel(kinematics: Kinematics, quat: Array, joint_pos: Array, torque: Array) -> tuple[Array, Array]:
     profile = kinematics.profile
     level = np.tile([1.0, 0.0, 0.0, 0.0], (len(quat), 1))
-    poses: LinkPoses = kinematics.forward(np.zeros((len(quat), 3)), level, joint_pos)
-    middle = profile.sole_points.mean(axis=1)
-    place = kinematics.points(poses, profile.foot_index, middle)
-    slope = kinematics.jacobian(poses, profile.foot_index, middle)[..., 6:]
-    moves = np.abs(slope).max(axis=(0, 2)) > 1e-9
-    load = np.empty(place.shape[:2])
-    for foot in range(place.shape[1]):
-        leg = np.flatnonzero(moves[foot])
-        j = slope[:, foot][:, :, leg]
-        gram = np.einsum("nij,nkj->nik", j, j) + 1e-6 * np.eye(3)
-        force = np.linalg.solve(gram, np.einsum("nij,nj->ni", j, torque[:, leg])[..., None])[..., 0]
-        # The leg pushes the ground down by what the torques give; the ground carries the foot by as much.
-        load[:, foot] = -np.einsum("ni,ni->n", _up(quat), force)
-    return place, load
+    poses = kinematics.forward(np.zeros((len(quat), 3)), level, joint_pos)
+    place = kinematics.points(poses, profile.foot_index, profile.sole_points.mean(axis=1))
+    force = leg_forces(kinematics, poses, torque)
+    return place, np.asarray(np.einsum("ni,nfi->nf", _up(quat), force))
+
+
+def leg_forces(kinematics: Kinematics, poses: LinkPoses, torque: Array) -> Array:
+    """Force (N, F, 3) in N of the ground on each foot, in the frame of `poses`, from the legs' torques (N, J) in N m.
+
+    Force and moment at the sole are those that explain the torques of a weightless leg at rest: τ = −Jᵀ f.
+    """
+    profile = kinematics.profile
+    axes = kinematics.joint_axes(poses)[0]
+    sole = kinematics.jacobian(poses, profile.foot_index, profile.sole_points.mean(axis=1))[..., 6:]
+    forces = np.zeros((len(torque), len(profile.foot_index), 3))
+    for foot, link in enumerate(profile.foot_index):
+        leg = np.flatnonzero(kinematics.moved[link])
+        lever = np.concatenate([np.swapaxes(sole[:, foot][..., leg], 1, 2), axes[:, leg]], axis=2)
+        forces[:, foot] = (np.linalg.pinv(lever, rcond=_SINGULAR) @ -torque[:, leg, None])[:, :3, 0]
+    return forces
 
 
 def _up(quat: Array) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.clock import Clocked
+from asap_core.rollouts.ingest.foot_contact import feel_feet
 from asap_core.rollouts.ingest.steps import ControlSteps
 from asap_core.rotations import rotate
 
@@ -30,8 +30,6 @@ _GLITCH = 3.0
 _STILL = 0.05
 """rad/s; slower joints do not move."""
 _WINDOW_S = 1.0
-_SINGULAR = 1e-3
-"""Directions in which a straight leg shows no force are left at zero."""
 
 
 def at_ticks(steps: ControlSteps, state: Clocked, samples: Mask) -> Mask:
@@ -147,38 +145,19 @@ def fall(
     return np.asarray(np.arange(len(fallen)) >= max(first, 0))
 
 
-def lifted(steps: ControlSteps, profile: RobotProfile, load: float) -> Mask:
-    """The legs bear hardly any weight for 0.3 s, and it is no flight: the robot hangs.
-
-    Each foot's force and moment are those that explain the leg's measured torques best, statically: τ = −Jᵀ f.
-    """
+def lifted(steps: ControlSteps, profile: RobotProfile, least: float) -> Mask:
+    """The legs bear less than `least` of the weight for 0.3 s, and it is no flight: the robot hangs."""
     if steps.root_quat is None or not np.isfinite(steps.joint_torque).any():
         return np.zeros(len(steps.time), dtype=bool)
-    force = leg_forces(steps, profile)
+    order = [steps.joint_names.index(name) for name in profile.joint_names]
+    torque = np.nan_to_num(steps.joint_torque[:, order])
+    load = feel_feet(profile, steps.time, steps.root_quat, steps.joint_pos[:, order], torque).load
     weight = GRAVITY * sum(link.mass for link in (*profile.links, *profile.fixed_links))
-    unloaded = force.sum(axis=1) < load * weight
+    unloaded = load.sum(axis=1) < least * weight
     if steps.root_lin_acc is not None:
         acc = np.linalg.norm(steps.root_lin_acc, axis=1)
         unloaded &= np.where(np.isfinite(acc), acc, GRAVITY) > _IN_FLIGHT * GRAVITY
     return _lasting(unloaded, steps.time, _LIFT_LASTS_S)
-
-
-def leg_forces(steps: ControlSteps, profile: RobotProfile) -> NDArray[np.float64]:
-    """(K, F) N, vertical ground force on each foot from the leg's torques, weightless legs, standing still."""
-    kinematics = Kinematics(profile)
-    order = [steps.joint_names.index(name) for name in profile.joint_names]
-    pos, torque = steps.joint_pos[:, order], np.nan_to_num(steps.joint_torque[:, order])
-    quat = steps.root_quat if steps.root_quat is not None else np.tile([1.0, 0, 0, 0], (len(pos), 1))
-    poses = kinematics.forward(np.zeros((len(pos), 3)), quat, pos)
-    axes = kinematics.joint_axes(poses)[0]
-    sole = kinematics.jacobian(poses, profile.foot_index, profile.sole_points.mean(axis=1))[..., 6:]
-    forces = np.zeros((len(pos), len(profile.foot_index)))
-    for foot, link in enumerate(profile.foot_index):
-        leg = np.flatnonzero(kinematics.moved[link])
-        lever = np.concatenate([np.swapaxes(sole[:, foot][..., leg], 1, 2), axes[:, leg]], axis=2)
-        wrench = np.linalg.pinv(lever, rcond=_SINGULAR) @ -torque[:, leg, None]
-        forces[:, foot] = wrench[:, 2, 0]
-    return forces
 
 
 def _any(mask: Mask) -> Mask:
