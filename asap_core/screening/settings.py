@@ -16,8 +16,8 @@ class RobotScreenSettings(Settings):
 
     torque: float = Field(default=1.0, gt=0)
     """Share of a drive's torque limit that a good frame may ask for."""
-    max_overloaded: float = Field(default=0.15, ge=0, le=1)
-    """Share of frames that may ask for more."""
+    max_overloaded: float = Field(default=0.25, ge=0, le=1)
+    """Share of frames that may ask for more; retargeted calibration clips up to 0.14."""
     max_fast: float = Field(default=0.02, ge=0, le=1)
     """Share of frames in which a joint may be faster than its limit."""
     beyond_limit: float = Field(default=1e-3, gt=0)
@@ -29,7 +29,7 @@ class RobotScreenSettings(Settings):
     max_saturated: float = Field(default=0.3, ge=0, le=1)
     """Share of frames in which more may."""
     max_unbalanced: float = Field(default=0.4, ge=0, le=1)
-    """As for a person; a robot's soles are narrower, and its calibration clips go up to 0.29."""
+    """As for a person; a robot's soles are narrower, and its calibration clips go up to 0.27."""
 
 
 class ImitatorSettings(Settings):
@@ -77,7 +77,7 @@ class ScreenSettings(Settings):
     max_joint_speed: float = Field(default=14.0, gt=0)
     """rad/s of a person's joint in a good frame."""
     max_fast: float = Field(default=0.02, ge=0, le=1)
-    """Share of frames in which a joint may be faster; calibration clips none (their fastest 10.8 rad/s)."""
+    """Share of frames in which a joint may be faster; the fastest of the calibration clips is 10.8 rad/s."""
     max_force: float = Field(default=2.8, gt=0)
     """Contact force in weights in a good frame; the 95th percentile of the calibration clips is up to 1.9."""
     max_forceful: float = Field(default=0.05, ge=0, le=1)
@@ -104,7 +104,7 @@ class ScreenSettings(Settings):
     balance_speed: float = Field(default=0.2, gt=0)
     """A centre of mass slower than this hardly moves."""
     max_unbalanced: float = Field(default=0.12, ge=0, le=1)
-    """Share of frames that may be out of balance; calibration clips up to 0.07, leans from 0.18."""
+    """Share of frames that may be out of balance; calibration clips up to 0.07, leans by 25° from 0.18."""
     backward_bend: float = Field(default=0.35, gt=0)
     """rad that an elbow or a knee may bend the wrong way; calibration clips up to 0.29."""
     max_bent_backward: float = Field(default=0.2, ge=0, le=1)

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 from asap_core.errors import InputFileError
 from asap_core.motions.formats.amass import read_amass, write_amass
 from asap_core.motions.human import HumanMotion
-from asap_core.screening.bench import suffers
+from asap_core.retargeting.settings import RetargetSettings
+from asap_core.robots import get_profile
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.screening.bench import bench, suffers
 from asap_core.screening.calibration import read_clips
 from asap_core.screening.faults import FAULTS
 from asap_core.screening.plots import verdict_figure
@@ -126,3 +129,16 @@ def test_faults_are_scored_on_the_clips_that_suffer_them(repo_root: Path) -> Non
 def test_missing_shared_clips_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"video_walk_level1_\*\.npz: found 0 files, expected one"):
         read_clips(tmp_path, ("walk_level1",))
+
+
+@pytest.mark.slow
+def test_bench_of_one_clip_tells_clean_from_spoilt(shared_dir: Path) -> None:
+    profile = get_profile("g1_23dof")
+    names = ("shoot_level2",)
+    figures = bench(shared_dir, profile, ScreenSettings(), RetargetSettings(), PhysicsSettings(), names)
+    assert figures["clean_rejected"] == figures["robot_clean_rejected"] == 0.0
+    assert figures["imitator_clean_passed"] == 1.0
+    assert figures["imitator_float_passed"] == figures["imitator_slide_passed"] == 0.0
+    assert figures["imitator_gap_points"] >= 30.0
+    assert figures["skate_right_reason"] == figures["robot_skate_right_reason"] == 1.0
+    assert figures["frames_per_second"] > 0.0
