@@ -22,20 +22,18 @@ def detect_contacts(positions: Array, fps: float, speed: float, height: float) -
         speed: highest speed of a standing foot, m/s.
         height: highest rise above the standing height, m.
     """
-    columns = []
-    for joint in HEEL_TOE:
-        smooth = gaussian_filter1d(positions[:, joint], max(1.0, fps / 30.0), axis=0)
-        slow = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * fps < speed
-        level = smooth[:, 2]
-        ground = np.percentile(level[slow], 15) if slow.sum() > 3 else level.min()
-        columns.append(_without_blips(slow & (level < ground + height)))
-    return np.stack(columns, axis=1)
+    smooth = gaussian_filter1d(positions[:, HEEL_TOE], max(1.0, fps / 30.0), axis=0)
+    slow = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * fps < speed
+    level = smooth[..., 2]
+    columns = zip(level.T, slow.T, strict=True)
+    ground = [np.percentile(z[still], 15) if still.sum() > 3 else z.min() for z, still in columns]
+    return _without_blips(slow & (level < np.array(ground) + height))
 
 
 def _without_blips(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Close gaps of up to two frames, then drop contacts as short; the ends of the clip count as continued."""
-    three = np.ones(3)
-    padded = np.pad(mask, 3, mode="edge")
+    three = np.ones((3, 1))
+    padded = np.pad(mask, ((3, 3), (0, 0)), mode="edge")
     return np.asarray(binary_opening(binary_closing(padded, three), three)[3:-3])
 
 

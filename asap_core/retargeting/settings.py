@@ -18,7 +18,7 @@ class RetargetSettings(Settings):
     """Whose bone lengths the robot follows: its own on the person's rotations, or the clip's skeleton as it is."""
     path_scale: float | None = Field(default=None, gt=0)
     """Factor of the root's path; if none, the ratio of the followed body's legs to the person's."""
-    coarse_iterations: int = Field(default=8, ge=1, le=200)
+    coarse_iterations: int = Field(default=7, ge=1, le=200)
     """Most iterations at about ten frames a second."""
     iterations: int = Field(default=3, ge=1, le=200)
     """Most iterations in all frames."""
