@@ -347,8 +347,8 @@ def _rollout(
         joint_names=steps.joint_names,
         control_dt=steps.control_dt,
         source={
-            "kind": "robot",
-            "label": "recorded run",
+            "kind": log.recorded,
+            "label": "recorded run" if log.recorded == "robot" else "twin, not a robot",
             "tool": "asap ingest",
             "path": log.path.name,
             "sha256": log.sha256,
@@ -390,6 +390,7 @@ def report_of(ingested: Ingested, profile: RobotProfile, labels: RunLabels) -> d
             "path": log.path.name,
             "sha256": log.sha256,
             "format": log.format,
+            "kind": log.recorded,
             "robot": profile.name,
             **asdict(labels),
             "usable_s": 0.0 if quality is None else quality.usable_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from asap_core.files import atomic_file
 from asap_core.rollouts.ingest.readers.definitions import definition_text, known_layout, known_types
 from asap_core.rollouts.ingest.readers.unitree_crc import checksums
+from asap_core.rollouts.ingest.streams import SOURCE
 
 NUM_MOTORS = 35
 """Motor slots of `unitree_hg`; a G1 uses the first 29."""
@@ -70,6 +71,7 @@ def write_g1_log(
     mode_machine: ArrayLike = 5,
     wireless_remote: ArrayLike = 0,
     with_crc: bool = True,
+    source: Mapping[str, str] | None = None,
 ) -> None:
     """Write topics `/lowstate`, `/lowcmd` and, with mocap, `/mocap/<body>/pose` or `/rigid_bodies`.
 
@@ -107,6 +109,7 @@ def write_g1_log(
         mode_machine: (N,) variant of the robot; as above.
         wireless_remote: (N, 40) bytes of the remote control.
         with_crc: compute the checksums; 0 as simulators leave it otherwise.
+        source: what made the log, kept as metadata `asap.source`; `kind: twin` marks a simulator's.
     """
     state_time = np.asarray(time, np.float64)
     num = len(state_time)
@@ -152,20 +155,25 @@ def write_g1_log(
         else:
             name, messages = f"/mocap/{mocap_body}/pose", _poses(stamp, pose)
         topics.append(Topic(name, mocap_message, arrival, messages))
-    write_topics(path, topics)
+    write_topics(path, topics, source=source)
 
 
-def write_topics(path: Path | str, topics: list[Topic], *, chunk_size: int = 1 << 20) -> None:
+def write_topics(
+    path: Path | str, topics: list[Topic], *, chunk_size: int = 1 << 20, source: Mapping[str, str] | None = None
+) -> None:
     """Write topics of ROS 2 messages as MCAP, in the order of their times, chunks compressed with LZ4.
 
     Args:
         path: the `.mcap` to write, atomically.
         topics: types must be ROS 2 standard messages or in `readers.definitions`.
         chunk_size: bytes of a chunk before compression.
+        source: kept as metadata `asap.source`.
     """
     with atomic_file(path) as partial, open(partial, "wb") as stream:
         writer = Writer(stream, chunk_size=chunk_size, compression=CompressionType.LZ4)
         writer.start(profile="ros2", library="asap")
+        if source is not None:
+            writer.add_metadata(SOURCE, dict(source))
         channels = []
         for topic in topics:
             text = definition_text(topic.type_name).encode()

@@ -26,6 +26,12 @@ from asap_core.rollouts.record import Rollout
 from asap_core.rollouts.settings import SPLITS, Split
 
 MANIFEST = "manifest.json"
+_FORMAT = "asap.robot_dataset"
+_LISTED = (
+    *("path", "kind", "sha256", "split", "format", "robot", "motion", "policy"),
+    *("usable_s", "recorded_s", "episodes"),
+)
+"""What the manifest says of a log."""
 _STEM = 16
 Outcome = Literal["added", "replaced", "already there"]
 
@@ -53,9 +59,11 @@ def append(folder: Path | str, split: Split, entry: Entry, replace: bool = False
     """Add a log to the data set; the rollout, which makes it count, is put in place last.
 
     Raises:
-        StageError: the same log is there, read with other settings or in another split, and `replace` is not given.
+        StageError: the same log is there, read with other settings or in another split, and `replace` is not given; or
+            what is there is a simulator's and this is a robot's, or the other way round.
     """
     folder = Path(folder)
+    _check_kind(folder, entry)
     report_path = folder / "reports" / f"{entry.stem}.json"
     before = read_object(report_path) if report_path.exists() else None
     if before is not None:
@@ -68,11 +76,11 @@ def append(folder: Path | str, split: Split, entry: Entry, replace: bool = False
             )
     _write_columns(folder / "streams" / f"{entry.stem}.parquet", entry.streams)
     write_json(report_path, {**entry.report, "key": entry.key, "split": split})
-    if entry.rollout is not None:
-        entry.rollout.save(split_folder(folder, split) / f"{entry.stem}.parquet")
     for other in SPLITS:
         if other != split or entry.rollout is None:
             (split_folder(folder, other) / f"{entry.stem}.parquet").unlink(missing_ok=True)
+    if entry.rollout is not None:
+        entry.rollout.save(split_folder(folder, split) / f"{entry.stem}.parquet")
     write_manifest(folder)
     return "added" if before is None else "replaced"
 
@@ -83,15 +91,40 @@ def write_manifest(folder: Path | str) -> None:
     logs = []
     for path in sorted((folder / "reports").glob("*.json")):
         report = read_object(path)
-        kept = ("path", "sha256", "split", "format", "robot", "motion", "policy", "usable_s", "recorded_s", "episodes")
-        logs.append({"log": path.stem, **{name: report.get(name) for name in kept}})
-    write_json(folder / MANIFEST, {"format": "asap.robot_dataset", "version": 1, "logs": logs})
+        logs.append({"log": path.stem, **{name: report.get(name) for name in _LISTED}})
+    write_json(folder / MANIFEST, {"format": _FORMAT, "version": 1, "logs": logs})
+
+
+def _check_kind(folder: Path, entry: Entry) -> None:
+    """Robots and simulators are never in one data set."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return
+    manifest = read_object(path)
+    if manifest.get("format") != _FORMAT:
+        raise StageError(f"{folder}: its {MANIFEST} is not of asap ingest; give another -o")
+    logs = manifest.get("logs")
+    kinds = {log.get("kind") for log in logs if isinstance(log, dict)} if isinstance(logs, list) else set()
+    if kinds - {entry.report["kind"]}:
+        found = "a simulator's" if entry.report["kind"] == "robot" else "robots'"
+        raise StageError(
+            f"{folder}: holds {found} runs and this log is a {entry.report['kind']}'s; they are never mixed, give "
+            "another -o"
+        )
+
+
+def _is_listed(folder: Path, entry: Entry, split: Split) -> bool:
+    path = folder / MANIFEST
+    logs = read_object(path).get("logs") if path.exists() else None
+    listed = logs if isinstance(logs, list) else []
+    return any(isinstance(log, dict) and (log.get("log"), log.get("split")) == (entry.stem, split) for log in listed)
 
 
 def _is_whole(folder: Path, split: Split, entry: Entry) -> bool:
     rollout = split_folder(folder, split) / f"{entry.stem}.parquet"
     streams = folder / "streams" / f"{entry.stem}.parquet"
-    return streams.exists() and (rollout.exists() or entry.rollout is None)
+    listed = _is_listed(folder, entry, split)
+    return listed and streams.exists() and (rollout.exists() or entry.rollout is None)
 
 
 def _write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:

@@ -33,6 +33,8 @@ class Stand:
     turn: float = 0.3
     waist: float = 0.35
     arms: float = 0.5
+    clip: float = np.inf
+    """rad; targets stay within this of the default pose, as those of a policy whose actions are clipped."""
     ahead: float = 0.04
     """m by which the centre of mass is held before the ankles."""
     gain: float = 30.0
@@ -114,7 +116,8 @@ class _Controller:
         for k, (joint, sign) in enumerate(_ARMS.items()):
             self._add(out, {joint: sign * arms * (0.5 + 0.5 * self._wave(6 + k, 1.5 + 0.3 * k, time))})
         self._balance(out, links)
-        return out
+        clipped: Array = self._default + np.clip(out - self._default, -self._m.clip, self._m.clip)
+        return clipped
 
     def _balance(self, out: Array, links: LinkStates) -> None:
         """Ankles push the centre of mass back over the middle of the feet."""

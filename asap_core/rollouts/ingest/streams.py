@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+RecordedKind = Literal["twin", "robot"]
 Kind = Literal["joint_state", "joint_command", "imu", "pose", "odometry", "markers", "event", "signal"]
 
 FIELDS: Mapping[Kind, tuple[str, ...]] = {
@@ -35,6 +36,10 @@ SCALARS: tuple[str, ...] = (
     *("tracking_valid", "episode", "frame", "valid"),
 )
 """(N,) extras that any stream may carry; crc_ok only where the sender computes checksums."""
+
+
+SOURCE = "asap.source"
+"""Key of a log's metadata under which whoever wrote it says what acted; `kind: twin` marks a simulator."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,12 @@ class Log:
     """What was skipped or cut, in the user's words: 'ends after 620 messages (file cut at byte 1,204,224)'."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """JSON-serialisable extras: capture start time, software, units as written."""
+
+    @property
+    def recorded(self) -> RecordedKind:
+        """What acted: `twin` where the log says that a simulator stood for the robot, else `robot`."""
+        said = self.metadata.get(SOURCE)
+        return "twin" if isinstance(said, Mapping) and said.get("kind") == "twin" else "robot"
 
     def of_kind(self, kind: Kind) -> tuple[Stream, ...]:
         """The streams of one kind, in file order."""

@@ -24,6 +24,7 @@ from asap_core.simulators.protocol import Ids, RobotState
 Array = NDArray[np.floating]
 GRAVITY = 9.81
 STATE_HZ = 500
+TWIN = {"kind": "twin", "label": "twin, not a robot"}
 START_UNIX = 1.7e9
 """Stamp of the first row in an npz."""
 
@@ -172,6 +173,7 @@ def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: Sen
         mocap_pos=mocap[1],
         mocap_quat=mocap[2],
         mocap_receive_time=arrived(mocap[0]),
+        source=TWIN,
     )
 
 
@@ -198,6 +200,7 @@ def write_twin_npz(path: Path | str, record: TwinRecord, seed: int, sensors: Sen
     quat = rows(state.root_quat, 0.0)
     still = np.zeros((count, len(G1_ORDERS["unitree29"].joints)))
     arrays = {
+        "is_twin": np.ones(1),
         "time": START_UNIX + record.command_time,
         "joint_pos": joints(state.joint_pos, s.encoder_noise),
         "joint_vel": joints(state.joint_vel, s.velocity_noise),

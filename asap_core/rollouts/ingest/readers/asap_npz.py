@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
 from asap_core.rollouts.ingest.readers.assembly import Field, make_streams, unread
-from asap_core.rollouts.ingest.streams import Kind, Log
+from asap_core.rollouts.ingest.streams import SOURCE, Kind, Log
 
 FORMAT = "asap_npz"
 _MAX_BYTES = 1 << 30
@@ -67,6 +67,7 @@ def read(path: Path) -> Log:
     if missing:
         raise InputFileError(path, f"missing {', '.join(missing)}; found {', '.join(arrays)}")
     time = arrays.pop("time").reshape(-1)
+    twin = bool(arrays.pop("is_twin", np.zeros(1)).any())
     joints = arrays["joint_pos"].shape[-1] if arrays["joint_pos"].ndim == 2 else 0
     for key in _KEYS.keys() & arrays.keys():
         expected = (len(time), _WIDTHS.get(key, joints))
@@ -81,6 +82,7 @@ def read(path: Path) -> Log:
         sha256_file(path),
         make_streams(path.stem, fields, receive_time=time, declared={"time_unit": "s", "angle_unit": "rad"}),
         notes + unread("arrays", [key for key in arrays if key not in _KEYS]),
+        {SOURCE: {"kind": "twin"}} if twin else {},
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.evidence import Decision, decide, given
 from asap_core.rollouts.ingest.streams import Log, Stream
 from asap_core.rollouts.ingest.understanding.rates import Slope, rate_slope, windows
-from asap_core.rotations import Array
 
 OPTION = "--time-unit"
 QUESTION = "time unit of the stamps"
@@ -30,7 +30,7 @@ class TimeUnit:
     against_format: str | None = None
 
 
-def stamps_of(stream: Stream) -> Array | None:
+def stamps_of(stream: Stream) -> NDArray[np.float64] | None:
     """The sender's stamps where there are some, else the recorder's."""
     return stream.source_time if stream.source_time is not None else stream.receive_time
 
