@@ -32,7 +32,9 @@ class Corrected:
     def simulator(self, profile: RobotProfile, settings: SimulationSettings, num_envs: int) -> Simulator:
         """A simulator of `num_envs` robots with this physics and residual; `correction` is the caller's to apply."""
         simulator = make_simulator(profile, settings, num_envs, self.physics)
-        return simulator if self.residual is None else ResidualSimulator(simulator, self.residual)
+        if self.residual is None:
+            return simulator
+        return ResidualSimulator(simulator, self.residual)
 
 
 class Rival(Protocol):

@@ -61,6 +61,8 @@ class Segments:
     """(S, H, J) rad, nominal."""
     link_pos: Array
     """(S, H, L, 3) m, recorded after each step."""
+    joint_pos: Array
+    """(S, H, J) rad, likewise."""
     episode: NDArray[np.int64]
     """(S,) where a segment comes from; segments of one episode are not independent."""
     past: Past
@@ -77,9 +79,13 @@ class Segments:
 
     def take(self, index: NDArray[np.intp]) -> Segments:
         """Some of the segments."""
-        past = self.past.take(index)
         return Segments(
-            self.start.take(index), self.joint_target[index], self.link_pos[index], self.episode[index], past
+            start=self.start.take(index),
+            joint_target=self.joint_target[index],
+            link_pos=self.link_pos[index],
+            joint_pos=self.joint_pos[index],
+            episode=self.episode[index],
+            past=self.past.take(index),
         )
 
 
@@ -101,6 +107,7 @@ def cut_segments(rollout: Rollout, profile: RobotProfile, steps: int, stride: in
         start=rollout.state.take(starts),
         joint_target=rollout.joint_target[rows],
         link_pos=poses.pos.reshape(len(starts), steps, -1, 3),
+        joint_pos=rollout.state.joint_pos[rows + 1],
         episode=rollout.episode[starts],
         past=_past(rollout, starts),
     )
@@ -125,18 +132,28 @@ def replay(simulator: Simulator, profile: RobotProfile, segments: Segments, corr
 
     Delays and corrections with a memory begin with what was recorded before the segment.
     """
-    out = np.empty_like(segments.link_pos)
+    return replay_with_joints(simulator, profile, segments, correction)[0]
+
+
+def replay_with_joints(
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
+) -> tuple[Array, Array]:
+    """The same, and the joint positions (S, H, J) rad."""
+    links, joints = np.empty_like(segments.link_pos), np.empty_like(segments.joint_pos)
     kinematics = Kinematics(profile)
     for begin in range(0, segments.num, simulator.num_envs):
         real = np.arange(begin, min(begin + simulator.num_envs, segments.num))
-        filled = np.resize(real, simulator.num_envs)
-        out[real] = _replay_chunk(simulator, kinematics, segments.take(filled), correction)[: len(real)]
-    return out
+        filled = segments.take(np.resize(real, simulator.num_envs))
+        root_pos, root_quat, joint_pos = (part[: len(real)] for part in _states(simulator, filled, correction))
+        shape = (len(real) * segments.steps, -1)
+        poses = kinematics.forward(root_pos.reshape(shape), root_quat.reshape(shape), joint_pos.reshape(shape))
+        links[real] = poses.pos.reshape(len(real), *segments.link_pos.shape[1:])
+        joints[real] = joint_pos
+    return links, joints
 
 
-def _replay_chunk(
-    simulator: Simulator, kinematics: Kinematics, segments: Segments, correction: ActionCorrection
-) -> Array:
+def _states(simulator: Simulator, segments: Segments, correction: ActionCorrection) -> list[Array]:
+    """Root positions, root quaternions and joint positions (N, H, …) after each replayed step."""
     everyone = np.arange(simulator.num_envs)
     simulator.set_state(everyone, segments.start, _corrected_past(segments.past, correction))
     states = []
@@ -144,11 +161,7 @@ def _replay_chunk(
         nominal = segments.joint_target[:, step]
         simulator.step(nominal + correction(simulator.state, nominal))
         states.append(simulator.state)
-    flat = [
-        np.stack([getattr(s, name) for s in states], axis=1).reshape(len(everyone) * segments.steps, -1)
-        for name in ("root_pos", "root_quat", "joint_pos")
-    ]
-    return kinematics.forward(*flat).pos.reshape(segments.link_pos.shape)
+    return [np.stack([getattr(s, name) for s in states], axis=1) for name in ("root_pos", "root_quat", "joint_pos")]
 
 
 def _corrected_past(past: Past, correction: ActionCorrection) -> Array:

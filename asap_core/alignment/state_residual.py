@@ -36,6 +36,10 @@ class ResidualSimulator:
         """See `Simulator.set_state`."""
         self._simulator.set_state(ids, state, past_target)
 
+    def set_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
+        """See `Simulator.set_root_velocity`."""
+        self._simulator.set_root_velocity(ids, lin_vel)
+
     def step(self, joint_target: Array) -> None:
         """See `Simulator.step`."""
         before = self._simulator.state
