@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap_core.errors import AsapError, ConfigError, StageError
-from flows.commands import ingest, motions, profile, screen
+from flows.commands import ingest, motions, profile, screen, training
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +29,7 @@ motions.add_to(app)
 profile.add_to(app)
 screen.add_to(app)
 ingest.add_to(app)
+training.add_to(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
 Root = Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")]
@@ -55,6 +56,9 @@ def run(
 @app.command()
 def params(
     check: Annotated[bool, typer.Option("--check", help="Print nothing if all is right.")] = False,
+    preset: Annotated[
+        str | None, typer.Option(help="Put the sections of presets/NAME.yaml into params.yaml first: asap or cpu.")
+    ] = None,
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:
@@ -62,6 +66,11 @@ def params(
     from tasks.stages import read_params
     from tasks.summary import flatten
 
+    if preset is not None:
+        from asap_core.presets import apply_preset
+
+        changed = apply_preset(root / "params.yaml", preset, root / "presets")
+        typer.echo(f"params.yaml: {', '.join(changed) or 'nothing'} changed to preset {preset}", err=True)
     values = dict(flatten(read_params(root).model_dump(mode="json")))
     if not check:
         _show(values, as_json, title="params.yaml")

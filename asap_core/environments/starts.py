@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
@@ -92,9 +94,9 @@ def disturbed(clean: RobotState, settings: InitialisationSettings, rng: np.rando
         joint_vel=clean.joint_vel + rng.normal(0.0, settings.joint_vel_noise, clean.joint_vel.shape),
     )
     if settings.root_pos_noise:
-        state.root_pos[:] += rng.normal(0.0, settings.root_pos_noise, (n, 3))
+        state = replace(state, root_pos=state.root_pos + rng.normal(0.0, settings.root_pos_noise, (n, 3)))
     if settings.root_turn:
         axis = rng.normal(size=(n, 3))
         turn = rng.uniform(0.0, settings.root_turn, (n, 1)) * axis / np.linalg.norm(axis, axis=1, keepdims=True)
-        state.root_quat[:] = quat_mul(rotvec_to_quat(turn), state.root_quat)
+        state = replace(state, root_quat=quat_mul(rotvec_to_quat(turn), state.root_quat))
     return state

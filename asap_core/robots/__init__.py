@@ -12,7 +12,11 @@ from asap_core.errors import unknown_name
 if TYPE_CHECKING:
     from asap_core.robots.profile import RobotProfile
 
-_MODULES = {"g1_23dof": "asap_core.robots.g1", "g1_29dof": "asap_core.robots.g1_29"}
+_MODULES = {
+    "g1_23dof": "asap_core.robots.g1",
+    "g1_23dof_compliant": "asap_core.robots.g1_compliant",
+    "g1_29dof": "asap_core.robots.g1_29",
+}
 
 
 _SUFFIX = ".json"

@@ -51,14 +51,15 @@ class _SplitRateAdam(torch.optim.Adam):
     """Adam whose second group keeps its own rate: rsl-rl adapts one rate for actor and critic alike to the KL
     divergence, which starves the critic."""
 
-    def __init__(self, actor: MLPModel, critic: MLPModel, rate: float, critic_rate: float) -> None:
+    def __init__(self, actor: MLPModel, critic: MLPModel, rate: float, critic_rate: float | None) -> None:
         self._critic_rate = critic_rate
         groups = [{"params": list(actor.parameters())}, {"params": list(critic.parameters())}]
         super().__init__(groups, lr=rate, eps=1e-5, fused=True)
 
     def step(self, closure: Any = None) -> Any:
-        """One step, the critic at its own rate."""
-        self.param_groups[1]["lr"] = self._critic_rate
+        """One step, the critic at its own rate if it has one."""
+        if self._critic_rate is not None:
+            self.param_groups[1]["lr"] = self._critic_rate
         return super().step(closure)
 
 
@@ -83,13 +84,14 @@ class PpoTrainer:
             "actor",
             env.num_actions,
             settings.hidden,
-            obs_normalization=True,
+            obs_normalization=settings.normalise_observations,
             distribution_cfg=distribution,
         )
         with torch.no_grad():
             self.actor.mlp[-1].weight.mul_(0.01)
             self.actor.mlp[-1].bias.zero_()
-        critic = MLPModel(self._obs, groups, "critic", 1, settings.hidden, obs_normalization=True)
+        normalise = settings.normalise_observations
+        critic = MLPModel(self._obs, groups, "critic", 1, settings.hidden, obs_normalization=normalise)
         storage = RolloutStorage("rl", env.num_envs, settings.steps_per_env, self._obs, [env.num_actions])
         self.algorithm = PPO(
             self.actor,
@@ -104,7 +106,7 @@ class PpoTrainer:
             entropy_coef=settings.entropy,
             learning_rate=settings.learning_rate,
             max_grad_norm=settings.max_grad_norm,
-            use_clipped_value_loss=False,
+            use_clipped_value_loss=settings.clip_value,
             desired_kl=settings.desired_kl,
         )
         self.algorithm.optimizer = _SplitRateAdam(

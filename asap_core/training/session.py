@@ -9,7 +9,7 @@ from typing import Any
 
 from asap_core.errors import InputFileError
 from asap_core.files import make_folder, write_json
-from asap_core.progress import track
+from asap_core.progress import console, track
 from asap_core.training.checkpoint import load_checkpoint, save_checkpoint
 from asap_core.training.contract import PolicyContract
 from asap_core.training.evaluate import QuickScore
@@ -55,21 +55,32 @@ class TrainingSession:
         self._snapshots = set(snapshots)
         self.history: History = []
         self.best: QuickScore | None = None
+        self._told = False
 
     def run(self, iterations: int, description: str) -> None:
         """Train up to `iterations` in all; afterwards `state_dir` holds policy.onnx, checkpoint.pt, history.json."""
         make_folder(self._dir)
+        self._trainer.env.guard.path = self._dir / "exploded.npz"
         if (self._dir / "checkpoint.pt").exists():
             self._resume(self._dir / "checkpoint.pt")
         done = self._trainer.iteration
         with track(description, iterations, done) as bar:
             while self._trainer.iteration < iterations:
                 stats = self._trainer.iterate()
+                self._tell_of_dump()
                 self.history.append({k: float(v) for k, v in asdict(stats).items()})
                 if stats.iteration % self._every == 0 or stats.iteration == iterations:
                     self._checkpoint()
                 bar.advance(1, self._note(stats))
         write_json(self._dir / "history.json", self.history)
+
+    def _tell_of_dump(self) -> None:
+        guard = self._trainer.env.guard
+        if guard.dumped and not self._told:
+            console.print(
+                f"a robot exploded; its last steps: asap show-dump {guard.path}", highlight=False, soft_wrap=True
+            )
+            self._told = True
 
     def _note(self, stats: IterationStats) -> str:
         score = f" success {self.best.success:.2f} E_g {self.best.E_g_mpjpe:.0f} mm" if self.best else ""

@@ -18,7 +18,8 @@ class PpoSettings(Settings):
     mini_batches: int = Field(default=4, ge=1)
     learning_rate: float = Field(default=3e-4, gt=0)
     """Of the actor, at first; adapted to `desired_kl`."""
-    critic_learning_rate: float = Field(default=7e-4, gt=0)
+    critic_learning_rate: Annotated[float, Field(gt=0)] | None = 7e-4
+    """None: the critic's follows the actor's, as in the paper's code."""
     desired_kl: float = Field(default=0.012, gt=0)
     """KL divergence per update that the adaptive learning rate aims at."""
     gamma: float = Field(default=0.97, gt=0, lt=1)
@@ -27,6 +28,10 @@ class PpoSettings(Settings):
     entropy: float = Field(default=0.0, ge=0)
     value_loss: float = Field(default=1.0, gt=0)
     max_grad_norm: float = Field(default=1.0, gt=0)
+    clip_value: bool = False
+    """Clip the value loss as the ratio is."""
+    normalise_observations: bool = True
+    """Running mean and variance of the observations, in actor and critic."""
     init_std: float = Field(default=0.4, gt=0)
     """Standard deviation of the raw action at first."""
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(256, 128, 64), min_length=1)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.robot_motions import knee_bend, knee_bend_reference
 
 from asap_core.environments.preflight import preflight
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.terminations import TerminationSettings
 from asap_core.robots import get_profile
 from asap_core.rotations import rotvec_to_quat
+from tests.robot_motions import knee_bend, knee_bend_reference
 
 PROFILE = get_profile("g1_23dof")
 SETTINGS = TerminationSettings()
