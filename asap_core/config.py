@@ -149,6 +149,9 @@ def load_params(path: Path | str) -> Params:
         raise ConfigError(f"{path}: not YAML: {error}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: holds {type(content).__name__}, expected a mapping of sections")
+    robot = content.get("robot")
+    if isinstance(robot, str) and robot.endswith(".json"):
+        content["robot"] = (Path(path).parent / robot).as_posix()
     try:
         return Params.model_validate(content)
     except ValidationError as error:

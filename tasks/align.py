@@ -15,7 +15,7 @@ from asap_core.errors import StageError
 from asap_core.files import atomic_dir, content_key, sha256_tree, write_json, write_tensors
 from asap_core.robots import get_profile
 from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, kind_folder, load_split, split_folder
-from tasks.item_store import code_version
+from tasks.item_store import code_version, robot_version
 
 CODE = (
     "asap_core/rotations.py",
@@ -47,6 +47,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     key = content_key(
         [sha256_tree(split_folder(folder, split)) for split in SPLITS],
         code_version(*CODE),
+        robot_version(params.robot),
         params.model_dump(mode="json", include=_SECTIONS),
     )
     cache = root / ".asap" / "state" / "align" / key

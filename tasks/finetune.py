@@ -16,7 +16,7 @@ from asap_core.training.checkpoint import load_checkpoint
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
 from tasks._training import contract_of, make_env, training_reference, write_history
-from tasks.item_store import code_version
+from tasks.item_store import code_version, robot_version
 
 CODE = (
     "asap_core/rotations.py",
@@ -63,7 +63,7 @@ def _finetune(
     correction: ActionCorrection | None = None
     motion = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
     files = [sha256_file(start), sha256_file(motion), code_version(*CODE)]
-    inputs = [*files, params.model_dump(mode="json", include=_SECTIONS), arm, seed]
+    inputs = [*files, robot_version(params.robot), params.model_dump(mode="json", include=_SECTIONS), arm, seed]
     if arm == "asap":
         correction = load_delta(delta, get_profile(params.robot), params.simulation.physics.control_dt)
         inputs.append(sha256_file(delta))

@@ -34,6 +34,11 @@ def code_version(*sources: str) -> str:
     return content_key(sorted((path.relative_to(top).as_posix(), sha256_file(path)) for path in files))
 
 
+def robot_version(robot: str) -> str:
+    """Digest of a robot's file, for robots that `asap profile add` wrote; those built in belong to the code."""
+    return sha256_file(robot) if robot.endswith(".json") else ""
+
+
 class ItemStore:
     """Items under `<root>/.asap/store/<first two of key>/<key>/item`, with their digest beside them.
 

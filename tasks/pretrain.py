@@ -10,7 +10,7 @@ from asap_core.files import atomic_dir, content_key, sha256_file
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
 from tasks._training import check_reference, contract_of, make_env, nominal_score, training_reference, write_history
-from tasks.item_store import code_version
+from tasks.item_store import code_version, robot_version
 
 CODE = (
     "asap_core/rotations.py",
@@ -37,7 +37,8 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     reference = training_reference(params, root)
     check_reference(params, reference)
     motion_file = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
-    key = content_key(sha256_file(motion_file), code_version(*CODE), params.model_dump(mode="json", include=_SECTIONS))
+    code = (code_version(*CODE), robot_version(params.robot))
+    key = content_key(sha256_file(motion_file), *code, params.model_dump(mode="json", include=_SECTIONS))
     state_dir = root / ".asap" / "state" / "pretrain" / key
     env = make_env(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, params.seed)
     trainer = PpoTrainer(env, params.ppo, params.seed)

@@ -14,7 +14,7 @@ from asap_core.robots import get_profile
 from asap_core.robots.profile import RobotProfile
 from asap_core.screening.robot import screen_robot
 from tasks._motions import Batch, carried
-from tasks.item_store import ItemStore, code_version
+from tasks.item_store import ItemStore, code_version, robot_version
 
 CODE = (
     "asap_core/rotations.py",
@@ -64,5 +64,6 @@ def _item(path: Path, profile: RobotProfile, params: Params, store: ItemStore, c
         write_json(folder / "figures.json", retarget_figures(human, motion, profile, settings))
         write_json(folder / "verdict.json", verdict)
 
+    robot = (profile.name, robot_version(params.robot))
     values = [section.model_dump(mode="json") for section in (settings, params.screen, physics)]
-    return store.get_or_make(content_key("retarget", sha256_file(path), profile.name, *values, code), make)
+    return store.get_or_make(content_key("retarget", sha256_file(path), *robot, *values, code), make)
