@@ -1,1 +1,1 @@
-"""Is a person's motion physically possible, and if not, why and where."""
+"""Is a motion physically possible, a person's or a robot's: by rules with their frames, and by an imitating robot."""
