@@ -22,6 +22,12 @@ KNEE = PROFILE.joint_index("left_knee_joint")
 TASK = TrackingSettings(rewards={"body_position": 1.0})
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings of unstable states to a file in the present folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def make_env(num_envs: int = 3) -> TrackingEnv:
     sim = MujocoSimulator(PROFILE, PhysicsSettings(), num_envs)
     return TrackingEnv(sim, PROFILE, knee_bend_reference(seconds=8.0), TASK, seed=0)
