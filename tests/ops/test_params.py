@@ -74,3 +74,22 @@ def test_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
 def test_last_snapshot_is_kept_when_evaluations_do_not_divide_the_iterations() -> None:
     settings = PretrainSettings(iterations=150, evaluate_every=16)
     assert settings.snapshot_iterations() == [80, 96, 112, 128, 144, 150]
+
+
+def test_a_robot_file_is_found_beside_params(tmp_path: Path) -> None:
+    from asap_core.robots import get_profile
+    from asap_core.robots.profile_file import write_profile
+    from tasks.item_store import robot_version
+
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["robot"] = "profiles/own.json"
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(ConfigError, match=r"own\.json: missing"):
+        load_params(tmp_path / "params.yaml")
+    write_profile(tmp_path / "profiles" / "own.json", get_profile("g1_23dof"), [])
+    params = load_params(tmp_path / "params.yaml")
+    assert get_profile(params.robot).joint_names == get_profile("g1_23dof").joint_names
+    first = robot_version(params.robot)
+    write_profile(tmp_path / "profiles" / "own.json", get_profile("g1_23dof"), ["a note"])
+    assert robot_version(params.robot) != first
+    assert robot_version("g1_23dof") == ""
