@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from typer.testing import CliRunner
 
 from asap_core.config import load_params
 from asap_core.environments.observations import ObservationLayout
@@ -18,6 +20,7 @@ from asap_core.robots.physics import PhysicsSettings
 from asap_core.simulators.mujoco import MujocoSimulator
 from asap_core.training.policy import OnnxPolicy
 from asap_core.training.published import OBSERVATION, published_contract
+from flows.cli import _rows, app
 from tasks.policy import evaluate_policy
 from tests.robot_motions import knee_bend, knee_bend_reference
 
@@ -102,3 +105,22 @@ def test_evaluate_policy_says_what_is_wrong(tmp_path, repo_root):
     figures = evaluate_policy(params, policy, motion, "asap", "explicit")
     assert figures["drive"] == "explicit"
     assert figures["frames"] > 10
+
+
+def test_command_prints_the_errors_and_insists_on_both_files(tmp_path, repo_root):
+    motion, policy = tmp_path / "bend.parquet", one_row_network(tmp_path / "p.onnx")
+    knee_bend(seconds=0.6).save(motion)
+    command = ["evaluate", str(policy), "--contract", "asap", "--root", str(repo_root), "--json"]
+    done = CliRunner().invoke(app, [*command, "--motion", str(motion)])
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.output)
+    assert figures["motion"] == "knee_bend"
+    assert figures["drive"] == "implicit"
+    assert 0 < figures["E_mpjpe"] < figures["E_g_mpjpe"]
+    alone = CliRunner().invoke(app, command)
+    assert isinstance(alone.exception, ConfigError)
+    assert "belong together" in str(alone.exception)
+
+
+def test_figures_by_row_and_column_become_a_table():
+    assert _rows({"a/x": 1, "a/y": 2, "mean/x": 3}) == [{"": "a", "x": 1, "y": 2}, {"": "mean", "x": 3}]
