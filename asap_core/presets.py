@@ -44,7 +44,11 @@ def apply_preset(params: Path, name: str, folder: Path) -> list[str]:
         changed.append(section)
     with atomic_file(params) as partial:
         partial.write_text(text, encoding="utf-8")
-        load_params(partial)
+        try:
+            load_params(partial)
+        except ConfigError as error:
+            reason = str(error).replace(str(partial), f"{params} with preset {name}")
+            raise ConfigError(f"{reason}\n  nothing was changed") from None
     return changed
 
 

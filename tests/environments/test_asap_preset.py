@@ -15,8 +15,13 @@ from asap_core.environments.rewards import PENALTIES, TERMS
 from asap_core.environments.terminations import TerminationCurriculum
 from asap_core.errors import ConfigError, UnknownNameError
 from asap_core.presets import apply_preset, preset_names
+from asap_core.simulators.mujoco import MujocoSimulator
+from asap_core.training.ppo import PpoTrainer
 from asap_core.training.published import OBSERVATION
+from asap_core.training.settings import PpoSettings
+from tasks._training import make_env
 from tests.asap_env import PROFILE, asap_params_in, make_asap_env
+from tests.robot_motions import knee_bend_reference
 
 TRACKING_TERMS = {
     "body_position": 1.0,
@@ -182,6 +187,37 @@ def test_an_unknown_or_broken_preset_changes_nothing(repo_root, tmp_path):
         apply_preset(file, "assap", repo_root / "presets")
     (tmp_path / "bad.yaml").write_text("ppo:\n  gama: 0.9\n")
     assert preset_names(tmp_path) == ["bad", "params"]
-    with pytest.raises(ConfigError, match="did you mean 'gamma'"):
+    with pytest.raises(
+        ConfigError, match=r"params\.yaml with preset bad: 1 problem.*\n.*did you mean 'gamma'.*\n.*nothing"
+    ):
         apply_preset(file, "bad", tmp_path)
     assert file.read_bytes() == before
+
+
+def test_training_gets_robots_of_the_randomised_physics(params):
+    """Table VI: friction and P gains differ between robots, all else is alike; preset cpu has one physics."""
+    reference = knee_bend_reference()
+    env = make_env(params, reference, 0.005, 3, seed=0)
+    assert isinstance(env.simulator, MujocoSimulator)
+    ratio = env.simulator._kp / PROFILE.kp
+    assert len(np.unique(ratio)) == 3 * 23
+    assert 0.925 <= ratio.min() < ratio.max() <= 1.05
+    np.testing.assert_array_equal(env.simulator._kd, np.tile(PROFILE.kd, (3, 1)))
+    state = reference.state.take(np.zeros(3, np.intp))
+    env.simulator.set_state(np.arange(3), state)
+    for _ in range(10):
+        env.simulator.step(np.tile(PROFILE.default_joint_pos + 0.1, (3, 1)))
+    end = env.simulator.state.joint_pos
+    assert np.abs(end[0] - end[1]).max() > 1e-4
+
+
+def test_the_critics_rate_follows_the_actors_and_nothing_is_normalised(params):
+    ppo = PpoSettings.model_validate(params.ppo.model_dump() | {"num_envs": 4, "hidden": (16,), "steps_per_env": 4})
+    trainer = PpoTrainer(make_asap_env(params), ppo, seed=0)
+    trainer.iterate()
+    rates = [group["lr"] for group in trainer.algorithm.optimizer.param_groups]
+    assert rates[0] == rates[1] == trainer.algorithm.learning_rate
+    assert not any("normal" in name for name in trainer.actor.state_dict())
+    apart = PpoTrainer(make_asap_env(params), ppo.model_copy(update={"critic_learning_rate": 7e-4}), seed=0)
+    apart.iterate()
+    assert apart.algorithm.optimizer.param_groups[1]["lr"] == 7e-4
