@@ -118,6 +118,26 @@ def _screen(root: Path) -> Figures:
     return dict(bench(shared, profile, params.screen, params.retarget, physics))
 
 
+def _alignment(root: Path) -> Figures:
+    """Share of the open-loop error that ways of alignment close on twins, motions held out; takes hours, resumes."""
+    from asap_core.evaluation.alignment_bench.bench import bench
+    from asap_core.robots import get_profile
+    from tasks.item_store import code_version
+
+    params = read_params(root)
+    rooms = ("robots", "simulators", "environments", "training", "rollouts", "alignment", "evaluation/alignment_bench")
+    table = bench(
+        get_profile("g1_23dof"),
+        params.simulation,
+        params.align,
+        Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared")),
+        root / ".asap" / "alignment_bench",
+        code_version("asap_core/rotations.py", *(f"asap_core/{room}" for room in rooms)),
+        root / "evaluation" / "alignment.csv",
+    )
+    return {f"{r.pop('target')} {r.pop('rival')}/{k}": v for r in table.to_dict("records") for k, v in r.items()}
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -128,6 +148,7 @@ def _best(command: list[str], root: Path) -> float:
 
 
 _BENCHES: dict[str, Callable[[Path], Figures]] = {
+    "alignment": _alignment,
     "doctor": _doctor,
     "ingest": _ingest,
     "policies": _policies,

@@ -20,8 +20,14 @@ _INTEGRATORS = {"implicit": "implicitfast", "explicit": "Euler"}
 """MuJoCo's Euler holds actuator forces over a step; only passive joint damping is implicit in it."""
 
 
-def build_model(profile: RobotProfile, physics: PhysicsSettings) -> mujoco.MjModel:
+HANG_HEIGHT_M = 2.0
+"""Of the root of a robot that hangs."""
+
+
+def build_model(profile: RobotProfile, physics: PhysicsSettings, hang: bool = False) -> mujoco.MjModel:
     """Compile the robot on a floor; qpos = [root pos, root quat wxyz, joints in profile order], ctrl = joint targets.
+
+    A robot that hangs has its root fixed, upright above the floor; its qpos holds the joints alone.
 
     Raises:
         UnknownNameError: a joint-name substring of `physics` matches no joint, or a link that it names is none.
@@ -29,10 +35,10 @@ def build_model(profile: RobotProfile, physics: PhysicsSettings) -> mujoco.MjMod
     """
     import mujoco
 
-    return mujoco.MjModel.from_xml_string(mjcf_xml(profile, physics))
+    return mujoco.MjModel.from_xml_string(mjcf_xml(profile, physics, hang))
 
 
-def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings) -> str:
+def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings, hang: bool = False) -> str:
     """The MJCF text of `build_model`; same errors."""
     root = ET.Element("mujoco", model=profile.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
@@ -42,7 +48,7 @@ def mjcf_xml(profile: RobotProfile, physics: PhysicsSettings) -> str:
     world = ET.SubElement(root, "worldbody")
     ET.SubElement(world, "light", pos="0 0 4", dir="0 0 -1", directional="true")
     ET.SubElement(world, "geom", name=FLOOR, type="plane", size="0 0 0.05", contype="1", conaffinity="1")
-    _add_bodies(world, profile, physics)
+    _add_bodies(world, profile, physics, hang)
     contact = ET.SubElement(root, "contact")
     for first, second in profile.collision_excludes:
         ET.SubElement(contact, "exclude", body1=first, body2=second)
@@ -133,14 +139,16 @@ def _add_defaults(root: ET.Element, physics: PhysicsSettings) -> None:
     )
 
 
-def _add_bodies(world: ET.Element, profile: RobotProfile, physics: PhysicsSettings) -> None:
+def _add_bodies(world: ET.Element, profile: RobotProfile, physics: PhysicsSettings, hang: bool) -> None:
     masses, centres = link_masses(profile, physics), _centres_of_mass(profile, physics)
     attributes = _joint_attributes(profile, physics)
     limits = dict(zip(profile.joint_names, zip(profile.joint_lower, profile.joint_upper, strict=True), strict=True))
     bodies = {FLOOR: world}
     for link in profile.links:
         body = _add_body(bodies[link.parent or FLOOR], link, masses[link.name], centres[link.name])
-        if link.joint is None:
+        if link.joint is None and hang:
+            body.set("pos", _text(0.0, 0.0, HANG_HEIGHT_M))
+        elif link.joint is None:
             ET.SubElement(body, "freejoint", name="root")
         else:
             axis, limit = _text(*(link.axis or ())), _text(*limits[link.joint])
