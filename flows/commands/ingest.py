@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -13,6 +14,8 @@ from asap_core.settings import Settings
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from asap_core.evaluation.replay_gap import ReplayGapRow
+    from asap_core.rollouts.ingest.gap import JointGap
     from asap_core.rollouts.ingest.ingest import Ingested
     from tasks.ingest import LogResult
 
@@ -24,6 +27,7 @@ def add_to(app: typer.Typer) -> None:
     """Register this module's commands on `app`."""
     app.command()(ingest)
     app.command()(export)
+    app.command()(gaps)
 
 
 def ingest(
@@ -155,7 +159,7 @@ def _print_ingested(done: Ingested, console: Console) -> None:
         text = f"  {finding.severity}: {finding.text}"
         console.print(text, style=_COLOURS[finding.severity], highlight=False, markup=False, soft_wrap=True)
     if done.gaps:
-        _print_gaps(done, console)
+        _print_gaps(done.gaps, console)
     if done.quality is not None:
         quality = done.quality
         console.print(f"  usable: {quality.usable_s:.1f} of {quality.recorded_s:.1f} s in {len(quality.runs)} runs")
@@ -163,13 +167,55 @@ def _print_ingested(done: Ingested, console: Console) -> None:
         console.print(f"  no rollout: {done.why_no_rollout}", style="yellow", markup=False)
 
 
-def _print_gaps(done: Ingested, console: Console) -> None:
+def gaps(
+    dataset: Annotated[Path, typer.Argument(help="Data set of asap ingest.")],
+    split: Annotated[str, typer.Option(help="fit, validation or heldout.")] = "heldout",
+    robot: Annotated[str, typer.Option(help="Robot profile.")] = "g1_23dof",
+    root: Annotated[Path, typer.Option(help="The project's folder, for its nominal simulator.")] = Path("."),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The gap of logged runs: joint by joint, and of their open-loop replay in the nominal simulator.
+
+    Beside each replay error stands its floor: the error that the nominal simulator has against itself, given what
+    ingest does not know of the states.
+    """
+    from dataclasses import asdict
+
+    from asap_core.robots import get_profile
+    from asap_core.rollouts.settings import as_split
+    from tasks.gaps import gaps_of
+    from tasks.stages import read_params
+
+    found = gaps_of(dataset, as_split(split), get_profile(robot), read_params(root).simulation)
+    if as_json:
+        nulls = json.loads(json.dumps(asdict(found)).replace("NaN", "null"))
+        typer.echo(json.dumps(nulls, indent=2))
+        return
+    console = _console()
+    console.print(f"{found.logs} logs of a {found.kind}, split {split}", highlight=False)
+    _print_gaps(found.joints, console)
+    _print_replay(found.replay, console)
+
+
+def _print_replay(rows: Sequence[ReplayGapRow], console: Console) -> None:
+    from rich.table import Table
+
+    title = f"open-loop replay in the nominal simulator, mm over all links, {rows[0].segments} segments"
+    table = Table(title=title, title_justify="left")
+    for column in ("horizon s", "error", "floor of the same simulator"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(f"{row.horizon_s:g}", row.error.text(), row.floor.text())
+    console.print(table)
+
+
+def _print_gaps(gaps: Sequence[JointGap], console: Console) -> None:
     from rich.table import Table
 
     table = Table(title="gap between command and joint", title_justify="left")
-    for column in ("joint", *done.gaps[0].FIELDS):
+    for column in ("joint", *gaps[0].FIELDS):
         table.add_column(column, justify="left" if column == "joint" else "right")
-    for gap in done.gaps:
+    for gap in gaps:
         values = (getattr(gap, name) for name in gap.FIELDS)
         table.add_row(gap.joint, *("" if value != value else f"{value:.3g}" for value in values))
     console.print(table)

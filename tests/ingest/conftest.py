@@ -8,7 +8,7 @@ import pytest
 
 from asap_core.robots import get_profile
 from asap_core.rollouts.ingest.standing_twin import Stand, fell, stand
-from asap_core.rollouts.ingest.twin_log import TwinRecord, write_twin_log, write_twin_npz
+from asap_core.rollouts.ingest.twin_log import TwinRecord, first_seconds, write_twin_log, write_twin_npz
 
 CLIP = 0.6
 """rad about the default pose: arms reach it."""
@@ -28,6 +28,12 @@ def long_twin() -> TwinRecord:
     record = stand(get_profile("g1_23dof"), 80.0, movement=Stand(clip=CLIP, arms=0.7))
     assert not fell(record)
     return record
+
+
+@pytest.fixture(scope="session")
+def short_twin(twin: TwinRecord) -> TwinRecord:
+    """The first 6 s of `twin`, where its truth does not matter."""
+    return first_seconds(twin, 6.0)
 
 
 @pytest.fixture(scope="session")

@@ -144,6 +144,15 @@ def of_lag(lag: Lag) -> list[Finding]:
     return [] if lag.refused is None else [Finding("note", "lag_unknown", f"command lag: {lag.refused}")]
 
 
+def of_floor(moved_m: float | None) -> Finding:
+    """How far the base was moved so that its feet stand on z = 0."""
+    if moved_m is None:
+        return Finding("note", "floor_unknown", "no floor was found within 5 cm of z = 0; heights are the mocap's")
+    return Finding(
+        "note", "floor", f"the base was moved by {1e3 * moved_m:+.1f} mm, so that standing feet are at z = 0"
+    )
+
+
 def of_quality(quality: Quality) -> list[Finding]:
     """A finding for every mask that is set anywhere."""
     found = []

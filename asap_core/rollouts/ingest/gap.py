@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,28 @@ class JointGap:
     temperature_max_c: float
 
     FIELDS = ("lag_ms", "gain", "rmse_rad", "pd_r2", "torque_residual_nm", "saturated", "temperature_max_c")
+
+
+def gap_of_logs(reports: Sequence[Mapping[str, Any]]) -> tuple[JointGap, ...]:
+    """The table over several logs, from their reports: means weighted by usable seconds, the highest temperature."""
+    rows: dict[str, list[tuple[float, Mapping[str, Any]]]] = {}
+    for report in reports:
+        for gap in report.get("gaps") or ():
+            rows.setdefault(str(gap["joint"]), []).append((float(report.get("usable_s") or 0.0), gap))
+    return tuple(
+        JointGap(joint, **{name: _joined(name, [(w, gap.get(name)) for w, gap in found]) for name in JointGap.FIELDS})
+        for joint, found in rows.items()
+    )
+
+
+def _joined(name: str, values: list[tuple[float, float | None]]) -> float:
+    known = [(weight, float(value)) for weight, value in values if value is not None]
+    if not known:
+        return float("nan")
+    if name == "temperature_max_c":
+        return max(value for _, value in known)
+    total = sum(weight for weight, _ in known)
+    return sum(w * v for w, v in known) / total if total else float(np.mean([v for _, v in known]))
 
 
 def joint_gaps(

@@ -18,6 +18,7 @@ from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.base_velocity import BaseMotion, mocap_base
 from asap_core.rollouts.ingest.clock import Clocked, clocked
 from asap_core.rollouts.ingest.findings import Finding
+from asap_core.rollouts.ingest.floor import on_floor
 from asap_core.rollouts.ingest.foot_contact import feel_feet
 from asap_core.rollouts.ingest.fused_velocity import ImuSamples, fused_base
 from asap_core.rollouts.ingest.gap import JointGap, joint_gaps
@@ -36,7 +37,7 @@ from asap_core.rotations import rotate, slerp
 from asap_core.settings import Settings
 from asap_core.simulators.protocol import RobotState
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of what ingest makes of a log; a change makes every log be read anew."""
 
 
@@ -277,7 +278,9 @@ def _root(
 ) -> tuple[BaseMotion | None, str | None]:
     """Base motion by mocap, with the IMU where both are there, else estimated from IMU and legs, else the reason."""
     if pose is not None:
-        return _measured_root(steps, imu, pose, sync), None
+        root, moved = on_floor(_measured_root(steps, imu, pose, sync), steps, profile)
+        notes.append(find.of_floor(moved))
+        return root, None
     if imu is None or not {"quat", "lin_acc"} <= set(imu.stream.values) or "joint_torque" not in state.stream.values:
         return None, "no mocap, and no IMU with orientation or no torques to estimate the base's motion from"
     notes.append(Finding("note", "velocity_estimated", "no mocap: the base's motion is estimated from IMU and legs"))

@@ -16,7 +16,9 @@ from asap_core.rotations import slerp
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-LOW_PASS_HZ = 20.0
+LOW_PASS_HZ = 100.0
+"""Lower, and the ripple goes that 50 Hz targets leave in the velocities: what the simulator makes of a state whose
+ripple is gone is not what the robot did (`asap bench ingest-truth`)."""
 LONGEST_STATE_GAP_S = 0.06
 _SAME_RATE = 0.1
 """A log whose samples are as far apart as the control steps, within this share, is taken row by row."""
@@ -117,7 +119,7 @@ def control_steps(
         control_dt: s, the policy's.
 
     Returns:
-        Positions, velocities and rates low-passed at 20 Hz without delay and interpolated at the ticks, orientation by
+        Positions, velocities and rates low-passed at 100 Hz without delay and interpolated at the ticks, orientation by
         slerp, torque and acceleration the mean over the step, targets and gains held. A log that already has the
         control rate is taken row by row, unfiltered.
 

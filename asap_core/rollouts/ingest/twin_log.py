@@ -6,7 +6,7 @@ nothing here is a robot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +131,19 @@ class TwinRecord:
             kp=np.asarray(profile.kp),
             kd=np.asarray(profile.kd),
         )
+
+
+def first_seconds(record: TwinRecord, seconds: float) -> TwinRecord:
+    """The beginning of a record."""
+    states, commands = round(seconds * STATE_HZ) + 1, int(np.searchsorted(record.command_time, seconds - 1e-9))
+    return replace(
+        record,
+        time=record.time[:states],
+        state=record.state.take(np.arange(states)),
+        torque=record.torque[:states],
+        command_time=record.command_time[:commands],
+        joint_target=record.joint_target[:commands],
+    )
 
 
 def write_twin_log(path: Path | str, record: TwinRecord, seed: int, sensors: SensorSettings | None = None) -> None:
