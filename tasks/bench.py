@@ -107,6 +107,13 @@ def _ingest(root: Path) -> Figures:
     return dict(bench())
 
 
+def _ingest_truth(root: Path) -> Figures:
+    """Alignment on ingested logs of a twin of known physics, beside that on the twin's own states; takes minutes."""
+    from asap_core.evaluation.ingest_truth import bench
+
+    return dict(bench())
+
+
 def _screen(root: Path) -> Figures:
     """The screen and the imitator on the shared clips that no threshold was set on, clean and spoilt; takes minutes."""
     from asap_core.robots import get_profile
@@ -151,6 +158,7 @@ _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "alignment": _alignment,
     "doctor": _doctor,
     "ingest": _ingest,
+    "ingest-truth": _ingest_truth,
     "policies": _policies,
     "policy": _policy,
     "repro": _repro,

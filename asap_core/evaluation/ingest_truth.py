@@ -29,7 +29,7 @@ from asap_core.rollouts.ingest.readers import read_log
 from asap_core.rollouts.ingest.standing_twin import Stand, fell, stand
 from asap_core.rollouts.ingest.twin_log import TWIN, SensorSettings, TwinRecord, write_twin_log
 from asap_core.rollouts.record import Rollout
-from asap_core.rollouts.settings import SPLITS, Split
+from asap_core.rollouts.settings import SPLITS, Split, TwinSettings
 from asap_core.simulators.factory import make_simulator
 from asap_core.simulators.settings import SimulationSettings
 
@@ -73,6 +73,38 @@ class TruthResult:
     records: Mapping[Split, TwinRecord]
     from_log: Aligned
     from_states: Aligned
+
+
+def bench() -> dict[str, float]:
+    """The twin of `params.yaml` behind 6 ms and a drifting clock, and one whose leg gains are 0.8 times the nominal.
+
+    Returns:
+        errors of lag and offset in ms, the share of the open-loop error that is left at 1 s by alignment on the
+        log and on the twin's own states, and by group of joints the slope of Δq, −0.2 in truth.
+    """
+    profile, figures = get_profile("g1_23dof"), {}
+    sensors = SensorSettings(mocap_drift=40e-6)
+    legs = PhysicsSettings(strength={"hip": 0.8, "knee": 0.8, "ankle": 0.8})
+    trials = {
+        "altered": Trial(TwinSettings().physics(PhysicsSettings()), 0.006, sensors),
+        "gains": Trial(legs, 0.0, sensors),
+    }
+    for name, trial in trials.items():
+        result = run_trial(trial)
+        fit = result.ingested["fit"]
+        if fit.lag is not None and fit.lag.lag_s is not None:
+            figures[f"{name}_lag_error_ms"] = 1e3 * (fit.lag.lag_s - trial.delay_s)
+        if fit.sync is not None:
+            truth = sensors.mocap_offset_s + sensors.mocap_drift * fit.sync.clock.reference_s
+            figures[f"{name}_offset_error_ms"] = 1e3 * (fit.sync.clock.offset_s - truth)
+        for source, aligned in (("log", result.from_log), ("states", result.from_states)):
+            figures[f"{name}_open_loop_1s_mm_zero"] = aligned.zero[HORIZONS_S[-1]]
+            figures[f"{name}_ratio_{source}"] = aligned.ratio
+    for source, aligned in (("log", result.from_log), ("states", result.from_states)):
+        slopes = stiffness_slopes(aligned, result.records["heldout"], profile, ("hip", "knee", "ankle"))
+        for part, (slope, correlation) in zip(("hip", "knee", "ankle"), slopes.tolist(), strict=True):
+            figures |= {f"{part}_slope_{source}": slope, f"{part}_correlation_{source}": correlation}
+    return figures
 
 
 def run_trial(trial: Trial, settings: AlignSettings = LINEAR, seed: int = 0) -> TruthResult:

@@ -44,9 +44,10 @@ def _gap(path: Path) -> tuple[ReplayGapRow, ...]:
     return replay_gap(rollout, PROFILE, make_simulator(PROFILE, SimulationSettings(physics=NOMINAL), 20))
 
 
-def test_a_twin_of_nominal_physics_is_at_the_floor(logs: dict[str, Path]) -> None:
+def test_a_twin_of_nominal_physics_is_not_above_the_floor(logs: dict[str, Path]) -> None:
     for row in _gap(logs["nominal"]):
-        assert 0.5 * row.floor.mean < row.error.mean < 1.5 * row.floor.mean
+        assert row.error.high < row.floor.low
+        assert row.floor.mean < 5.0  # mm; more, and it would hide what it is to show
 
 
 def test_a_twin_of_other_physics_is_above_the_floor(logs: dict[str, Path]) -> None:

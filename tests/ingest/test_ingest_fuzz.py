@@ -1,4 +1,4 @@
-"""A thousand damaged files of every layout through `asap ingest` into a data set: kept in part, or left out and said."""
+"""Damaged files of every layout through `asap ingest` into a data set: kept in part, or left out and said."""
 
 from __future__ import annotations
 
