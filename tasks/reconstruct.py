@@ -15,6 +15,7 @@ from tasks._motions import Batch
 from tasks.item_store import ItemStore, code_version
 
 CODE = (
+    "asap_core/pickle_stand_ins.py",
     "asap_core/restricted_pickle.py",
     "asap_core/rotations.py",
     "asap_core/motions",
