@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +26,7 @@ def _beside(path: Path) -> Path:
 
 def _sweep(path: Path) -> None:
     """Remove what a killed writer of `path` left beside it."""
-    for left in path.parent.glob(f"{_TMP_MARK}{path.name}-*"):
+    for left in path.parent.glob(f"{_TMP_MARK}{glob.escape(path.name)}-*"):
         _remove(left)
 
 
@@ -159,6 +161,29 @@ def read_object(path: Path | str, fields: tuple[str, ...] = ()) -> dict[str, Any
             found = type(content[name]).__name__ if name in content else "nothing"
             raise InputFileError(path, f"field {name}: found {found}, expected an object")
     return content
+
+
+def file_name(text: str) -> str:
+    """A name from a file as part of a file's name: separators and what cannot be printed become `_`, 100 characters."""
+    return "".join(sign if sign.isprintable() and sign not in "/\\" else "_" for sign in text)[:100]
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path that can be read is a folder; a pipe or a device is never opened, it may have no end.
+
+    Raises:
+        InputFileError: missing, closed to this user, or neither a file nor a folder.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        raise InputFileError(path, "missing" if missing else f"cannot be read: {error.strerror}") from None
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise InputFileError(path, "a pipe or device, expected a file or folder")
+    if not os.access(path, os.R_OK | (os.X_OK if stat.S_ISDIR(mode) else 0)):
+        raise InputFileError(path, "cannot be read: Permission denied")
+    return stat.S_ISDIR(mode)
 
 
 def sha256_file(path: Path | str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -189,7 +190,13 @@ def ui(
 
 
 def main() -> None:
-    """Entry point: an `AsapError` becomes its message on stderr and exit status 1."""
+    """Entry point: an `AsapError` becomes its message on stderr and exit status 1.
+
+    What the terminal's encoding lacks, as in file names of another one, is printed as escapes.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except AsapError as error:

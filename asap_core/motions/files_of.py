@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from asap_core.errors import InputFileError
+from asap_core.files import is_folder
 from asap_core.motions.formats.table import FORMATS, sniff
 
 
@@ -14,40 +15,49 @@ from asap_core.motions.formats.table import FORMATS, sniff
 class Found:
     """What lies under the paths asked for."""
 
-    files: tuple[Path, ...]
+    files: list[Path] = field(default_factory=list)
     """Motion files and folders that are one motion, to be read."""
-    passed_over: tuple[Path, ...]
+    passed_over: list[Path] = field(default_factory=list)
     """Files in folders whose suffix no format has."""
+    unreadable: list[InputFileError] = field(default_factory=list)
+    """Paths that are missing, closed or neither file nor folder, and folders without a motion."""
 
 
 def find_motions(paths: Iterable[Path]) -> Found:
-    """Files as they are named; folders searched through, save those that are one motion themselves.
-
-    Raises:
-        InputFileError: a path does not exist, or a folder holds no file that may be a motion.
-    """
-    files: list[Path] = []
-    passed: list[Path] = []
+    """Files as they are named; folders searched through, save those that are one motion themselves."""
+    found = Found()
     for path in paths:
-        if not path.exists():
-            raise InputFileError(path, "missing")
-        before = len(files)
-        _collect(path, files, passed, named=True)
-        if len(files) == before:
-            raise InputFileError(path, "a folder without motion files")
-    return Found(tuple(files), tuple(passed))
+        before = len(found.files) + len(found.unreadable)
+        _collect(path, found, {})
+        if len(found.files) + len(found.unreadable) == before:
+            found.unreadable.append(InputFileError(path, "a folder without motion files"))
+    return found
 
 
-def _collect(path: Path, files: list[Path], passed: list[Path], named: bool) -> None:
-    if not path.is_dir():
-        known = named or path.suffix.lower() in _SUFFIXES
-        (files if known else passed).append(path)
-    elif sniff(path):
-        files.append(path)
-    else:
-        for entry in sorted(path.iterdir()):
-            if not entry.name.startswith("."):
-                _collect(entry, files, passed, named=False)
+def _collect(path: Path, found: Found, seen: dict[tuple[int, int], Path]) -> None:
+    """Sort a path into `found`; `seen` are the folders on the way, by device and inode: links may lead in circles."""
+    try:
+        folder = is_folder(path)
+        if not folder:
+            known = not seen or path.suffix.lower() in _SUFFIXES
+            (found.files if known else found.passed_over).append(path)
+            return
+        status = path.stat()
+        if seen.setdefault((status.st_dev, status.st_ino), path) is not path:
+            return
+        if sniff(path):
+            found.files.append(path)
+            return
+        entries = sorted(path.iterdir())
+    except InputFileError as error:
+        found.unreadable.append(error)
+        return
+    except OSError as error:
+        found.unreadable.append(InputFileError(path, f"cannot be read: {error.strerror or error}"))
+        return
+    for entry in entries:
+        if not entry.name.startswith("."):
+            _collect(entry, found, seen)
 
 
 _SUFFIXES = {suffix for form in FORMATS.values() for suffix in form.suffixes}

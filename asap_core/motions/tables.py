@@ -42,8 +42,8 @@ def write_table(path: Path | str, columns: Mapping[str, Array], header: Mapping[
 
     table = pa.table({name: np.ascontiguousarray(values, dtype=np.float64) for name, values in columns.items()})
     text = json.dumps(header, sort_keys=True, allow_nan=False)
-    with atomic_file(path) as partial:
-        pq.write_table(table.replace_schema_metadata({_HEADER_KEY: text.encode()}), partial)
+    with atomic_file(path) as partial, partial.open("wb") as stream:  # pyarrow takes no path of another encoding
+        pq.write_table(table.replace_schema_metadata({_HEADER_KEY: text.encode()}), stream)
 
 
 def read_table(path: Path | str, format_name: str, version: int) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -59,7 +59,8 @@ def read_table(path: Path | str, format_name: str, version: int) -> tuple[dict[s
     if not path.is_file():
         raise InputFileError(path, "missing")
     try:
-        table = pq.ParquetFile(path).read()
+        with path.open("rb") as stream:
+            table = pq.ParquetFile(stream).read()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputFileError(path, f"not a whole Parquet file: {error}") from None
     raw = (table.schema.metadata or {}).get(_HEADER_KEY)
@@ -87,7 +88,7 @@ def table_format(path: Path | str) -> str | None:
         with open(path, "rb") as stream:
             if stream.read(4) != b"PAR1":
                 return None
-        metadata = pq.read_metadata(path).metadata or {}
+            metadata = pq.read_metadata(stream).metadata or {}
         return str(dict(json.loads(metadata[_HEADER_KEY]))["format"])
     except Exception:  # a damaged footer can raise nearly anything
         return None

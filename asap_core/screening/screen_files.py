@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from asap_core.errors import ConfigError, InputFileError
+from asap_core.files import file_name
 from asap_core.motions.doctor.examine import examine
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.human import HumanMotion
@@ -91,7 +92,7 @@ def _judge_person(motion: HumanMotion, screener: Screener) -> list[Judgement]:
     elif screener.imitator == "masked_mimic":
         if screener.folder is None:
             raise ConfigError("masked_mimic: no folder for its files")
-        result_of = run_masked_mimic(motion, screener.settings.masked_mimic, screener.folder / motion.name)
+        result_of = run_masked_mimic(motion, screener.settings.masked_mimic, screener.folder / file_name(motion.name))
         judged.append(Judgement(motion.name, "imitator", motion.fps, result_of.verdict()))
     return judged
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asap_core.errors import AsapError, ConfigError
+from asap_core.errors import AsapError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +47,8 @@ def doctor(
 
     Exit code 0: all clean; 1: problems or open questions; 2: a file cannot be read.
     """
+    from rich.markup import escape
+
     from asap_core.environments.doctor_preflight import with_preflight
     from asap_core.environments.terminations import TerminationSettings
     from asap_core.motions.doctor.examine import examine
@@ -56,19 +59,22 @@ def doctor(
     code = _CLEAN
     results: dict[str, Any] = {}
     found = find_motions(files)
+    unreadable: dict[Path, AsapError] = {error.path: error for error in found.unreadable}
     for path in found.files:
         try:
             report = with_preflight(examine(path, options), TerminationSettings())
         except AsapError as error:
-            results[str(path)] = {"unreadable": str(error)}
-            code = _UNREADABLE
-            if not as_json:
-                _console().print(f"[red]unreadable[/red] {error}", highlight=False, soft_wrap=True)
+            unreadable[path] = error
             continue
         code = max(code, _CLEAN if report.clean else _PROBLEMS)
         results[str(path)] = _to_json(report)
         if not as_json:
             _print_report(report)
+    for path, reason in unreadable.items():
+        results[str(path)] = {"unreadable": str(reason)}
+        code = _UNREADABLE
+        if not as_json:
+            _console().print(f"[red]unreadable[/red] {escape(str(reason))}", highlight=False, soft_wrap=True)
     if as_json:
         passed = [str(path) for path in found.passed_over]
         typer.echo(json.dumps({"files": results, "passed_over": passed}, indent=2))
@@ -107,9 +113,7 @@ def convert(
 
     options = Options(robot, fps, joint_order, dof_set, quat_order, up_axis)
     target = Target(to, to_fps, to_robot, fill_default, recompute_velocities, bridge)
-    if source.resolve() == destination.resolve():
-        raise ConfigError(f"{destination}: is the source itself")
-    if not (source.is_dir() or destination.is_dir()) and destination.suffix:
+    if not (os.path.isdir(source) or os.path.isdir(destination)) and destination.suffix:
         result = convert_file(source, destination, options, target)
         for note in result.notes:
             typer.echo(note)
@@ -118,7 +122,8 @@ def convert(
     results = convert_folder(source, destination, options, target)
     left_out = [result for result in results if result.output is None]
     for result in left_out:
-        typer.echo(f"left out {result.reason}", err=True)
+        named = result.reason.startswith(result.source)
+        typer.echo(f"left out {'' if named else f'{result.source}: '}{result.reason}", err=True)
     typer.echo(f"{len(results) - len(left_out)} written, {len(left_out)} left out; see {destination / MANIFEST}")
     raise typer.Exit(_PROBLEMS if left_out else _CLEAN)
 

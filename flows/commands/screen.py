@@ -48,7 +48,7 @@ def screen(
     screener = _screener(root, robot_motion, imitator if imitate else None)
     found = find_motions(paths)
     judged: dict[str, list[Judgement]] = {}
-    unreadable: dict[str, str] = {}
+    unreadable = {str(error.path): str(error) for error in found.unreadable}
     for path in found.files:
         try:
             judged[str(path)] = judge_file(path, screener)
@@ -63,6 +63,8 @@ def screen(
         typer.echo(json.dumps({"files": files, "unreadable": unreadable, "passed_over": passed}, indent=2))
     else:
         _print(judged, unreadable)
+        for path in found.passed_over:
+            typer.echo(f"passed over, no motion format has its suffix: {path}")
     accepted = all(one.verdict.accepted for each in judged.values() for one in each)
     raise typer.Exit(_UNREADABLE if unreadable else _ACCEPTED if accepted else _REJECTED)
 
@@ -86,14 +88,14 @@ def _screener(root: Path, robot_motion: bool, imitator: Literal["mujoco", "maske
 
 
 def _plot(judged: list[Judgement], folder: Path) -> None:
-    from asap_core.files import atomic_file, make_folder
+    from asap_core.files import atomic_file, file_name, make_folder
     from asap_core.screening.plots import verdict_figure
 
     make_folder(folder)
     for one in judged:
         if one.screen == "imitator":
             continue
-        with atomic_file(folder / f"{one.clip}_{one.screen}.png") as partial:
+        with atomic_file(folder / f"{file_name(one.clip)}_{one.screen}.png") as partial:
             verdict_figure(one.verdict, one.fps, one.clip).savefig(partial, format="png", dpi=110)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asap_core.errors import InputFileError, unknown_name
+from asap_core.files import is_folder
 from asap_core.motions.formats import (
     amass_smplh,
     amass_smplx,
@@ -76,11 +77,10 @@ def sniff(path: Path | str) -> list[Candidate]:
     """The formats that a file or folder may have, the surest first; formats as sure keep their order in the table.
 
     Raises:
-        InputFileError: it does not exist.
+        InputFileError: it does not exist, cannot be read, or is neither a file nor a folder.
     """
     path = Path(path)
-    if not path.exists():
-        raise InputFileError(path, "missing")
+    is_folder(path)  # refuses what cannot be opened
     matches = [(form, form.sniff(path)) for form in FORMATS.values()]
     found = [Candidate(form, match.confidence, match.reason) for form, match in matches if match is not None]
     return sorted(found, key=lambda candidate: -candidate.confidence)
