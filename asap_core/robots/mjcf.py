@@ -140,7 +140,7 @@ def _add_defaults(root: ET.Element, physics: PhysicsSettings) -> None:
 
 
 def _add_bodies(world: ET.Element, profile: RobotProfile, physics: PhysicsSettings, hang: bool) -> None:
-    masses, centres = link_masses(profile, physics), _centres_of_mass(profile, physics)
+    masses, centres = link_masses(profile, physics), link_centres(profile, physics)
     attributes = _joint_attributes(profile, physics)
     limits = dict(zip(profile.joint_names, zip(profile.joint_lower, profile.joint_upper, strict=True), strict=True))
     bodies = {FLOOR: world}
@@ -164,8 +164,12 @@ def _add_bodies(world: ET.Element, profile: RobotProfile, physics: PhysicsSettin
         _add_geom(bodies[shape.link], shape)
 
 
-def _centres_of_mass(profile: RobotProfile, physics: PhysicsSettings) -> dict[str, tuple[float, float, float]]:
-    """Link -> m in its frame, after `physics.com_offset`."""
+def link_centres(profile: RobotProfile, physics: PhysicsSettings) -> dict[str, tuple[float, float, float]]:
+    """Centre of mass of every body link, m in its frame, without its welded bodies, after `physics.com_offset`.
+
+    Raises:
+        UnknownNameError: a name is not a link with mass.
+    """
     centres = {link.name: link.com for link in profile.links}
     for name, (x, y, z) in physics.com_offset.items():
         if name not in centres:

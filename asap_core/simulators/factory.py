@@ -19,7 +19,13 @@ def _mujoco(profile: RobotProfile, physics: Physics, num_envs: int, threads: int
     return MujocoSimulator(profile, physics, num_envs, threads)
 
 
-_BACKENDS: dict[str, Callable[[RobotProfile, Physics, int, int], Simulator]] = {"mujoco": _mujoco}
+def _physx(profile: RobotProfile, physics: Physics, num_envs: int, threads: int) -> Simulator:
+    from asap_core.simulators.physx import PhysxSimulator
+
+    return PhysxSimulator(profile, physics, num_envs)
+
+
+_BACKENDS: dict[str, Callable[[RobotProfile, Physics, int, int], Simulator]] = {"mujoco": _mujoco, "physx": _physx}
 """By the names that `SimulationSettings.backend` allows."""
 
 

@@ -16,6 +16,7 @@ from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import rotate, rotate_inverse
 from asap_core.simulators.drive_law import DriveLaw
+from asap_core.simulators.each import each_physics
 from asap_core.simulators.protocol import Array, Ids, RobotState
 from asap_core.simulators.target_delay import TargetDelay
 
@@ -103,8 +104,7 @@ class MujocoSimulator:
         threads: int = 1,
         stepper: type[BatchStepper] | type[RolloutStepper] | None = None,
     ) -> None:
-        each = [physics] * num_envs if isinstance(physics, PhysicsSettings) else list(physics)
-        _check_alike(each, num_envs)
+        each = each_physics(physics, num_envs, ("physics_dt", "control_dt", "drive"))
         kinds = {id(p): p for p in each}
         models = {key: build_model(profile, p) for key, p in kinds.items()}
         self.profile = profile
@@ -188,12 +188,3 @@ class MujocoSimulator:
         """See `Simulator.foot_contact`; true where a sole point is at or under the ground."""
         heights = self._kinematics.sole_points(self.link_states())[..., 2]
         return np.asarray((heights <= 0.0).any(axis=2), bool)
-
-
-def _check_alike(each: Sequence[PhysicsSettings], num_envs: int) -> None:
-    if len(each) != num_envs:
-        raise ValueError(f"{len(each)} physics for {num_envs} robots")
-    for name in ("physics_dt", "control_dt", "drive"):
-        found = {getattr(p, name) for p in each}
-        if len(found) > 1:
-            raise ValueError(f"robots of one simulator must share {name}; found {sorted(found)}")

@@ -41,7 +41,8 @@ class TargetDelay:
         substeps = physics[0].substeps
         delay: Array = np.array([p.delay_s for p in physics]) / physics[0].physics_dt
         self._depth = int(np.ceil(delay.max() / substeps - _ROUNDING))
-        self._past = np.zeros((len(physics), self._depth, num_joints))
+        self.past = np.zeros((len(physics), self._depth, num_joints))
+        """(N, P, J) rad, the targets that are remembered, oldest first."""
         self._robots = np.arange(len(physics))
         self._runs = list(_merged([_run(delay, step, substeps, self._depth) for step in range(substeps)]))
 
@@ -49,18 +50,18 @@ class TargetDelay:
         """Forget the past of robots `ids` (M,): it becomes `past_target` (M, P, J), before that `joint_pos` (M, J)."""
         if not self._depth:
             return
-        self._past[ids] = joint_pos[:, None]
+        self.past[ids] = joint_pos[:, None]
         if past_target is not None and past_target.shape[1]:
             known = min(past_target.shape[1], self._depth)
-            self._past[ids, self._depth - known :] = past_target[:, past_target.shape[1] - known :]
+            self.past[ids, self._depth - known :] = past_target[:, past_target.shape[1] - known :]
 
     def runs(self, joint_target: Array) -> Iterator[tuple[Array, int]]:
         """Take the targets (N, J) of a control step; give (target (N, J), physics steps) one after another."""
         if not self._depth:
             yield joint_target, self._runs[0].physics_steps
             return
-        known = np.concatenate([self._past, joint_target[:, None]], axis=1)
-        self._past = known[:, 1:]
+        known = np.concatenate([self.past, joint_target[:, None]], axis=1)
+        self.past = known[:, 1:]
         for run in self._runs:
             later = known[self._robots, run.later]
             yield later + (1.0 - run.share) * (known[self._robots, run.earlier] - later), run.physics_steps
