@@ -26,6 +26,7 @@ from ros_messages import (
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from asap_core.errors import InputFileError
+from asap_core.rollouts.ingest.find import find_logs
 from asap_core.rollouts.ingest.readers import READERS, read_log, sniff
 from asap_core.rollouts.ingest.streams import Log
 
@@ -152,7 +153,7 @@ def test_rows_of_a_killed_recorder_in_the_write_ahead_log_are_read(tmp_path: Pat
 
 
 def test_files_of_a_split_bag_follow_each_other_by_number(tmp_path: Path, expected: Log) -> None:
-    bag = tmp_path / "bag"
+    bag = tmp_path / "run"
     bag.mkdir()
     parts = np.array_split(np.arange(len(RUN)), 12)
     for number, part in enumerate(parts):
@@ -160,11 +161,25 @@ def test_files_of_a_split_bag_follow_each_other_by_number(tmp_path: Path, expect
     assert_same_streams(read_log(bag), expected)
 
 
-def test_several_bags_in_a_folder_are_refused(tmp_path: Path) -> None:
+def test_bags_and_other_logs_in_a_folder_are_logs_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    write_mcap(folder / "run_1.mcap", RUN[:10])
+    write_mcap(folder / "run_2.mcap", RUN[:10])
+    assert [path.name for path in find_logs(folder)] == ["run_1.mcap", "run_2.mcap"]
+    (folder / "run_2.mcap").unlink()
+    (folder / "motion_0.npz").write_bytes(b"PK")
+    assert [path.name for path in find_logs(folder)] == ["motion_0.npz", "run_1.mcap"]
+    write_bag(folder / "bag", RUN[:10])
+    assert [path.name for path in find_logs(folder)] == ["bag", "motion_0.npz", "run_1.mcap"]
+
+
+def test_several_bags_under_one_metadata_are_refused(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     bag.mkdir()
     write_mcap(bag / "morning.mcap", RUN[:10])
     write_mcap(bag / "evening.mcap", RUN[:10])
+    (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: {}")
     with pytest.raises(InputFileError, match=r"several bags .*evening, morning.* name one file"):
         read_log(bag)
 

@@ -25,9 +25,13 @@ _MAX_METADATA = 10_000_000
 
 
 def sniff(path: Path) -> bool:
-    """Whether a folder holds a bag's metadata or its files."""
+    """Whether a folder holds a bag's metadata, or one bag's files and nothing else.
+
+    Without metadata, several files are one bag only where they are named `<folder>_<number>`, as rosbag2 names the
+    parts of a split bag; `run_1.mcap` and `run_2.mcap` in a folder of logs are two runs.
+    """
     try:
-        return path.is_dir() and (_names_bag(path / METADATA) or bool(_files(path)))
+        return path.is_dir() and (_names_bag(path / METADATA) or _is_one_bag(path))
     except OSError:
         return False
 
@@ -61,6 +65,14 @@ def _names_bag(path: Path) -> bool:
         return False
     with open(path, "rb") as stream:
         return _INFORMATION.encode() in stream.read(4096)
+
+
+def _is_one_bag(path: Path) -> bool:
+    files = _files(path)
+    own = (METADATA, *(file.name for file in files))
+    others = [child for child in path.iterdir() if not child.name.startswith((".", *own))]
+    parts_of_one = len(files) == 1 or all(_part(file)[0] == path.name for file in files)
+    return bool(files) and not others and parts_of_one
 
 
 def _files(path: Path) -> list[Path]:
