@@ -98,6 +98,13 @@ class Params(Settings):
     finetune: FinetuneSettings
     evaluate: EvaluateSettings
 
+    @property
+    def target(self) -> SimulationSettings:
+        """The simulator that stands for the robot: the engine and the differences that `collect` names."""
+        backend = self.collect.backend or self.simulation.backend
+        physics = self.collect.twin.physics(self.simulation.physics)
+        return self.simulation.model_copy(update={"backend": backend, "physics": physics})
+
     @field_validator("robot")
     @classmethod
     def _robot_exists(cls, robot: str) -> str:

@@ -21,6 +21,7 @@ from asap_core.training.policy import OnnxPolicy
 from tasks._training import training_reference
 
 SOURCE = {"kind": "twin", "label": "twin, not a robot", "tool": "asap collect"}
+"""Of every rollout, with the engine it was made in."""
 _SEEDS_PER_SPLIT = 100
 
 
@@ -47,9 +48,14 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
                 tracker.advance(note=f"{split} {path.stem}")
             joined[split] = concatenate(recorded)
         check_disjoint(joined, folder)
-        write_json(out / "manifest.json", {"source": SOURCE, "files": files})
+        write_json(out / "manifest.json", {"source": source(params), "files": files})
     figures: dict[str, float | int | str] = {"target": SOURCE["label"]}
     return figures | {f"{split}_transitions": len(joined[split].transitions()) for split in SPLITS}
+
+
+def source(params: Params) -> dict[str, str]:
+    """Where the rollouts come from."""
+    return {**SOURCE, "engine": params.target.backend}
 
 
 def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
@@ -80,15 +86,14 @@ def _record(params: Params, reference: ReferenceMotion, path: Path, split: Split
     policy = OnnxPolicy(path)
     policy.check(profile, reference)
     episodes = params.collect.of(split).episodes
-    physics = params.collect.twin.physics(params.simulation.physics)
-    simulator = make_simulator(profile, params.simulation, episodes, physics)
+    simulator = make_simulator(profile, params.target, episodes)
     frames = np.zeros(episodes, np.intp)
     seed = (params.seed * len(SPLITS) + SPLITS.index(split)) * _SEEDS_PER_SPLIT + number
     noise = params.collect.start_noise
     starts = perturbed_starts(reference, frames, seed, noise.joint_pos, noise.joint_vel)
     run = play(policy, policy.contract.rule, reference, profile, simulator, starts, frames)
     try:
-        return to_rollout(run, reference, profile, PolicyIdentity(path.stem, sha256_file(path)), SOURCE)
+        return to_rollout(run, reference, profile, PolicyIdentity(path.stem, sha256_file(path)), source(params))
     except ValueError as error:
         raise StageError(f"split {split}: {error}") from None
 

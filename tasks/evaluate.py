@@ -89,9 +89,8 @@ def _open_loop(params: Params, root: Path) -> OpenLoopResult:
 
 def _closed_loop(params: Params, root: Path) -> ClosedLoopResult:
     profile, settings = get_profile(params.robot), params.evaluate
-    twin = params.collect.twin.physics(params.simulation.physics)
     worlds = {
-        "target": make_simulator(profile, params.simulation, settings.starts, twin),
+        "target": make_simulator(profile, params.target, settings.starts),
         "nominal": make_simulator(profile, params.simulation, settings.starts),
     }
     reference = training_reference(params, root)
@@ -143,6 +142,7 @@ def build_metrics(open_result: OpenLoopResult, closed: ClosedLoopResult, params:
         horizons[f"{float(row.horizon_s)}s"][row.model] = {k: v.as_dict() for k, v in row.figures.items()}
     return {
         "target": TARGET_LABEL,
+        "target_engine": params.target.backend,
         "starts": settings.starts,
         "closed_loop": tables["target"],
         "nominal": tables["nominal"],

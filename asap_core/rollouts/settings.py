@@ -9,6 +9,7 @@ from pydantic import Field
 from asap_core.errors import unknown_name
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.settings import Settings
+from asap_core.simulators.settings import Backend
 
 Split = Literal["fit", "validation", "heldout"]
 SPLITS: tuple[Split, ...] = ("fit", "validation", "heldout")
@@ -74,6 +75,8 @@ class SplitSettings(Settings):
 class CollectSettings(Settings):
     """Section `collect` of `params.yaml`."""
 
+    backend: Backend | None = None
+    """The engine of the twin, in `collect` and `evaluate`; that of `simulation` if not given."""
     twin: TwinSettings = TwinSettings()
     start_noise: StartNoise = StartNoise()
     fit: SplitSettings = SplitSettings(snapshots=4, episodes=4)
