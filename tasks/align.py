@@ -74,6 +74,7 @@ def _report(fit: DeltaFit, rollouts: dict[Split, Rollout]) -> dict[str, Any]:
         "validation_mm": {c.name: _by_horizon(c.validation) for c in fit.candidates},
         "heldout_mm": {"zero": _by_horizon(fit.heldout_zero), "delta": _by_horizon(fit.heldout)},
         "ratio": fit.ratio,
+        "acceptance": fit.acceptance.as_dict(),
         "mean_abs_delta_rad": dict(zip(joints, fit.mean_abs_delta.tolist(), strict=True)),
     }
 
@@ -89,4 +90,5 @@ def _figures(fit: DeltaFit) -> dict[str, float | int | str]:
         f"{horizon_key(last)}_zero": fit.heldout_zero[last],
         f"{horizon_key(last)}_delta": fit.heldout[last],
         f"{horizon_key(last)}_ratio": fit.ratio,
+        "acceptance": fit.acceptance.verdict,
     }

@@ -9,8 +9,8 @@ from asap_core.alignment.contract import load_delta
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.reference import ReferenceMotion
-from asap_core.errors import ContractError
-from asap_core.files import atomic_dir, content_key, sha256_file
+from asap_core.errors import ContractError, StageError
+from asap_core.files import atomic_dir, content_key, read_object, sha256_file
 from asap_core.robots import get_profile
 from asap_core.training.checkpoint import load_checkpoint
 from asap_core.training.ppo import PpoTrainer, use_threads
@@ -37,8 +37,14 @@ _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "finetune"}
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
-    """Fine-tune every arm with every seed; writes models/finetuned/<arm>/seed_<k>."""
+    """Fine-tune every arm with every seed; writes models/finetuned/<arm>/seed_<k>.
+
+    Raises:
+        StageError: the delta model failed its acceptance and `finetune.allow_rejected_delta` is not set.
+    """
     use_threads(params.simulation.threads)
+    if not params.finetune.allow_rejected_delta:
+        _check_accepted(root / "models" / "delta" / "report.json")
     reference = training_reference(params, root)
     figures: dict[str, float | int | str] = {"iterations": params.finetune.iterations}
     with atomic_dir(root / "models" / "finetuned") as out:
@@ -52,6 +58,16 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
                 write_history(session.history, place / "history.csv")
                 figures[f"{arm}_seed_{seed}_reward"] = session.history[-1]["reward"]
     return figures
+
+
+def _check_accepted(path: Path) -> None:
+    acceptance = read_object(path, ("acceptance",))["acceptance"]
+    if acceptance["verdict"] != "accepted":
+        reasons = "; ".join(f"{c['name']}: {c['reason']}" for c in acceptance["checks"] if not c["passed"])
+        raise StageError(
+            f"{path}: the delta model was rejected: {reasons}. Collect more, fit again, or set "
+            "finetune.allow_rejected_delta: true"
+        )
 
 
 def _finetune(

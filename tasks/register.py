@@ -62,7 +62,8 @@ def _write_registry(model: str, sources: dict[str, Path], gate: GateDecision, ro
     """Write `registry/`; returns what its manifest names."""
     client = open_client(root)
     tags = lineage_tags(root)
-    entries = [_entry(client, model, arm, path, gate, tags) for arm, path in sources.items()]
+    of_arm = {"delta": tags | _acceptance_tag(root)}
+    entries = [_entry(client, model, arm, path, gate, of_arm.get(arm, tags)) for arm, path in sources.items()]
     files = {entry.sha256: path for entry, path in zip(entries, sources.values(), strict=True)}
     kept = _kept_deployable(client, model, gate, root)
     if kept is not None:
@@ -96,6 +97,13 @@ def _sources(metrics: dict[str, Any], root: Path) -> dict[str, Path]:
         "asap": finetuned("asap"),
         "delta": root / "models" / "delta" / "delta.onnx",
     }
+
+
+def _acceptance_tag(root: Path) -> dict[str, str]:
+    """Whether the delta model may be fine-tuned with; models of before acceptance existed say nothing."""
+    path = root / "models" / "delta" / "report.json"
+    report = read_object(path) if path.exists() else {}
+    return {"acceptance": str(report["acceptance"]["verdict"])} if "acceptance" in report else {}
 
 
 def _entry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import warnings
 from dataclasses import dataclass
@@ -13,12 +14,14 @@ import torch
 from numpy.typing import NDArray
 
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
-from asap_core.alignment.features import INPUTS
+from asap_core.alignment.features import INPUTS, WIDTHS
 from asap_core.errors import ContractError, InputFileError
 from asap_core.files import atomic_file
 from asap_core.robots.profile import RobotProfile
 
 KIND = "delta_action_model"
+VERSION = 2
+"""Of the input layout; 2 has the target of two steps before and the root's whole position."""
 METADATA_KEY = "asap_contract"
 OUTPUT = "joint_delta"
 _OPSET = 17
@@ -60,7 +63,9 @@ class DeltaContract:
     def to_json(self) -> str:
         """All fields, the kind and the input layout; numbers in full precision."""
         inputs = [{"name": n, "frame": "world" if n.startswith("root") else "joint"} for n in INPUTS]
-        return json.dumps({"kind": KIND, **self.__dict__, "inputs": inputs, "output": OUTPUT}, sort_keys=True)
+        return json.dumps(
+            {"kind": KIND, "version": VERSION, **self.__dict__, "inputs": inputs, "output": OUTPUT}, sort_keys=True
+        )
 
     @classmethod
     def from_json(cls, text: str, path: Path | str) -> DeltaContract:
@@ -75,6 +80,9 @@ class DeltaContract:
             raise ContractError(f"{path}: the contract is no JSON object: {error}") from None
         if data.get("kind") != KIND:
             raise ContractError(f"{path}: contract field kind: found {data.get('kind')!r}, expected {KIND!r}")
+        if data.get("version") != VERSION:
+            found = data.get("version", 1)
+            raise ContractError(f"{path}: contract field version: found {found!r}, expected {VERSION}; fit it anew")
         missing = [name for name in cls.__dataclass_fields__ if name not in data]
         if missing:
             raise ContractError(f"{path}: contract fields missing: {', '.join(missing)}")
@@ -99,8 +107,7 @@ def export_delta(model: DeltaActionModel, contract: DeltaContract, path: Path | 
     """Write `model` as ONNX (float32, any batch size) with its contract. Atomic."""
     import onnx
 
-    widths = {"root_quat": 4, "root_ang_vel": 3, "root_height": 1}
-    example = tuple(torch.zeros(2, widths.get(name, len(contract.joint_names))) for name in INPUTS)
+    example = tuple(torch.zeros(2, WIDTHS.get(name, len(contract.joint_names))) for name in INPUTS)
     with atomic_file(path) as partial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -120,9 +127,7 @@ def export_delta(model: DeltaActionModel, contract: DeltaContract, path: Path | 
 
 
 def _as_float32(model: DeltaActionModel) -> DeltaActionModel:
-    copy = DeltaActionModel(len(model.bias), float(model.limit), model.residual is not None)
-    copy.load_state_dict(model.state_dict())
-    return copy.float().eval()
+    return copy.deepcopy(model).float().eval()
 
 
 def read_contract(path: Path | str) -> DeltaContract:

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from asap_core.alignment.features import INPUTS, NUM_FEATURES, NUM_SHARED, OWN_FEATURES, joint_features
+from asap_core.alignment.features import INPUTS, NUM_FEATURES, NUM_SHARED, OWN_FEATURES, PhysicalFeatures
+from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Ids, RobotState
 
 Array = NDArray[np.floating]
-_RESIDUAL_OWN = tuple(OWN_FEATURES.index(n) for n in ("error", "velocity", "velocity_change", "target_change"))
+_RESIDUAL_OWN = tuple(OWN_FEATURES.index(n) for n in ("torque", "velocity", "acceleration", "target_change"))
 
 
 class ResidualNet(torch.nn.Module):
@@ -39,7 +40,7 @@ class ResidualNet(torch.nn.Module):
         torch.nn.init.zeros_(last.bias)
 
     def inputs(self, features: torch.Tensor) -> torch.Tensor:
-        """Features (N, J, 15) flattened to (N, width), not yet normalised."""
+        """Features (N, J, 17) flattened to (N, width), not yet normalised."""
         own = features[:, :, list(_RESIDUAL_OWN)].flatten(1)
         return torch.cat([own, features[:, 0, -NUM_SHARED:]], dim=-1)
 
@@ -50,12 +51,13 @@ class ResidualNet(torch.nn.Module):
 
 
 class DeltaActionModel(torch.nn.Module):
-    """Per joint a linear map of physical features, plus an optional network; bounded by limit · tanh(· / limit).
+    """Per joint a linear map of physical features, plus an optional network; cut off at ± limit.
 
-    Zero-initialised: a new model corrects nothing.
+    Zero-initialised: a new model corrects nothing. In float64, as files are in float32.
 
     Args:
-        num_joints: J.
+        profile: the robot.
+        control_dt: s between calls.
         limit: bound of |Δq| per joint, rad.
         residual: whether the network is part of it.
     """
@@ -63,26 +65,28 @@ class DeltaActionModel(torch.nn.Module):
     limit: torch.Tensor
     residual_share: torch.Tensor
 
-    def __init__(self, num_joints: int, limit: float, residual: bool = False) -> None:
+    def __init__(self, profile: RobotProfile, control_dt: float, limit: float, residual: bool = False) -> None:
         super().__init__()
-        self.linear = torch.nn.Parameter(torch.zeros(num_joints, NUM_FEATURES))
-        self.bias = torch.nn.Parameter(torch.zeros(num_joints))
+        self.features = PhysicalFeatures(profile, control_dt)
+        self.linear = torch.nn.Parameter(torch.zeros(profile.num_joints, NUM_FEATURES))
+        self.bias = torch.nn.Parameter(torch.zeros(profile.num_joints))
         self.register_buffer("limit", torch.tensor(float(limit)))
         self.register_buffer("residual_share", torch.tensor(1.0))
-        self.residual = ResidualNet(num_joints) if residual else None
+        self.residual = ResidualNet(profile.num_joints) if residual else None
+        self.double()
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """Δq (N, J) rad of the raw quantities in the order of `INPUTS`."""
-        return self.bound(self.unbounded(joint_features(inputs)))
+        return self.bound(self.unbounded(self.features(inputs)))
 
     def unbounded(self, features: torch.Tensor) -> torch.Tensor:
-        """Correction (N, J) rad of `joint_features` (N, J, 15), before the bound."""
+        """Correction (N, J) rad of `features` (N, J, 17), before the bound."""
         raw = (features * self.linear).sum(-1) + self.bias
         return raw if self.residual is None else raw + self.residual_share * self.residual(features)
 
     def bound(self, raw: torch.Tensor) -> torch.Tensor:
         """The bounded correction."""
-        return self.limit * torch.tanh(raw / self.limit)
+        return torch.minimum(torch.maximum(raw, -self.limit), self.limit)
 
     def predict(self, inputs: tuple[Array, ...]) -> Array:
         """The same on numpy arrays, in the precision of the weights."""
@@ -92,7 +96,7 @@ class DeltaActionModel(torch.nn.Module):
 
 
 class DeltaCorrection:
-    """An `ActionCorrection` of any predictor: keeps each robot's previous velocity and nominal target.
+    """An `ActionCorrection` of any predictor: keeps each robot's last velocity and its last two nominal targets.
 
     The one place where the model's inputs are put together, so that fitting, open-loop replay, fine-tuning and
     evaluation give the same Δq for the same state and target.
@@ -104,29 +108,32 @@ class DeltaCorrection:
     def __init__(self, predict: Callable[[tuple[Array, ...]], Array]) -> None:
         self._predict = predict
         self._fresh = np.ones(0, dtype=bool)
-        self._last_vel: Array = np.zeros((0, 0))
-        self._last_target: Array = np.zeros((0, 0))
+        self._past: tuple[Array, ...] = ()
+        """Last velocity, last target, target before that, (N, J) each."""
 
     def reset(self, ids: Ids) -> None:
-        """The next call sees no change of velocity or target for robots `ids`."""
+        """Robots `ids` have no past: as if their joints had been held where the next call finds them.
+
+        So do simulators with a delay begin (`Simulator.set_state` without a past).
+        """
         if len(self._fresh):
             self._fresh[ids] = True
 
     def __call__(self, state: RobotState, joint_target: Array) -> Array:
         """Δq (N, J) rad for the nominal `joint_target` (N, J) rad about to be applied in `state`."""
-        if self._last_vel.shape != joint_target.shape:
-            self._fresh = np.ones(len(joint_target), dtype=bool)
-            self._last_vel, self._last_target = np.zeros_like(joint_target), np.zeros_like(joint_target)
+        target = np.array(joint_target, dtype=np.float64)
+        start = (state.joint_vel, state.joint_pos, state.joint_pos)
+        if not self._past or self._past[0].shape != target.shape:
+            self._fresh, self._past = np.ones(len(target), dtype=bool), start
         fresh = self._fresh[:, None]
-        last_vel = np.where(fresh, state.joint_vel, self._last_vel)
-        last_target = np.where(fresh, joint_target, self._last_target)
-        self._last_vel, self._last_target = state.joint_vel.copy(), np.array(joint_target, dtype=np.float64)
+        past = tuple(np.where(fresh, now, before) for now, before in zip(start, self._past, strict=True))
+        self._past = (state.joint_vel.copy(), target, past[1])
         self._fresh[:] = False
-        return self._predict(model_inputs(state, joint_target, last_vel, last_target))
+        return self._predict(model_inputs(state, target, *past))
 
 
 def model_inputs(
-    state: RobotState, joint_target: Array, last_joint_vel: Array, last_joint_target: Array
+    state: RobotState, joint_target: Array, last_joint_vel: Array, last_joint_target: Array, earlier_joint_target: Array
 ) -> tuple[Array, ...]:
     """Raw quantities in the order of `INPUTS`."""
     values = {
@@ -135,8 +142,9 @@ def model_inputs(
         "joint_target": joint_target,
         "last_joint_vel": last_joint_vel,
         "last_joint_target": last_joint_target,
+        "earlier_joint_target": earlier_joint_target,
+        "root_pos": state.root_pos,
         "root_quat": state.root_quat,
         "root_ang_vel": state.root_ang_vel,
-        "root_height": state.root_pos[:, 2:3],
     }
     return tuple(values[name] for name in INPUTS)

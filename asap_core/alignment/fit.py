@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from asap_core.alignment.acceptance import Acceptance, Check, beats_zero, bounded, in_range, work_bounded
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection, model_inputs
-from asap_core.alignment.features import joint_features
 from asap_core.alignment.labels import (
     Labeller,
     inertia_diagonal,
@@ -26,7 +26,7 @@ from asap_core.alignment.labels import (
     write_array,
 )
 from asap_core.alignment.linear_fit import fit_linear, fit_residual
-from asap_core.alignment.refine import Refiner, SharedWeights
+from asap_core.alignment.refine import Refiner, SharedWeights, joints_of_group
 from asap_core.alignment.replay import (
     HORIZONS_S,
     Segments,
@@ -36,6 +36,8 @@ from asap_core.alignment.replay import (
     replay_distance,
 )
 from asap_core.alignment.settings import AlignSettings
+from asap_core.environments.correction import NoCorrection
+from asap_core.metrics import bootstrap_interval
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
@@ -46,15 +48,20 @@ from asap_core.simulators.settings import SimulationSettings
 Array = NDArray[np.floating]
 _MOST_REPLAY_ENVS = 64
 _REFINE_SEGMENTS_AT_ONCE = 8
+_LEAST_YARDSTICK_M = 1e-4
+"""Uncorrected distances below this do not count as a gap."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model and its validation errors (mm) by horizon in s."""
+    """A model and what it reached on the validation split."""
 
     name: str
     model: DeltaActionModel
     validation: dict[float, float]
+    """Mean replay error, mm by horizon in s."""
+    segment_mm: Array
+    """(S,) of each validation segment, over the longest horizon."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ class DeltaFit:
     """mm by horizon in s, of the chosen model."""
     mean_abs_delta: Array
     """(J,) rad, of the chosen model over the held-out transitions."""
+    acceptance: Acceptance
 
     @property
     def ratio(self) -> float:
@@ -113,34 +121,54 @@ class DeltaFitter:
     def run(self) -> DeltaFit:
         """Fit all candidates, choose one, report it on the held-out split."""
         candidates = list(self._candidates())
-        chosen = _best(candidates)
-        zero = next(c for c in candidates if c.name == "zero")
+        chosen = self._chosen(candidates)
+        zero_mm, zero_each = self._errors(candidates[0].model, self._heldout_segments)
+        mm, each = self._errors(chosen.model, self._heldout_segments)
+        delta, checks = self._checked(chosen.model)
         return DeltaFit(
             chosen=chosen,
             candidates=tuple(candidates),
-            heldout_zero=self._errors(zero.model, self._heldout_segments),
-            heldout=self._errors(chosen.model, self._heldout_segments),
-            mean_abs_delta=self._mean_abs_delta(chosen.model),
+            heldout_zero=zero_mm,
+            heldout=mm,
+            mean_abs_delta=np.abs(delta).mean(axis=0),
+            acceptance=Acceptance((beats_zero(zero_each, each, self._heldout_segments.episode.tolist()), *checks)),
         )
 
     def _candidates(self) -> Iterator[Candidate]:
-        settings, limit = self._settings, self._settings.delta_limit
+        settings = self._settings
         rows = self._fit.transitions()
-        zero = self._scored("zero", DeltaActionModel(len(self._profile.joint_names), limit).double())
+        zero = self._scored("zero", self._new_model())
         yield zero
-        labels = self._labels(rows)
-        features = transition_features(self._fit, rows)
-        linear = [self._scored(f"linear_ridge_{r:g}", fit_linear(features, labels, limit, r)) for r in settings.ridge]
-        yield from linear
-        fitted = list(linear)
+        features = transition_features(zero.model, self._fit, rows)
+        fitted = [zero]
+        for candidate in self._refined(zero.model, features):
+            fitted.append(candidate)
+            yield candidate
+        if settings.ridge or settings.residual_epochs:
+            labels = np.where(joints_of_group(self._profile, settings.joints), self._labels(rows), 0.0)
+            for ridge in settings.ridge:
+                linear = fit_linear(self._new_model(), features, labels, ridge)
+                fitted.append(self._scored(f"linear_ridge_{ridge:g}", linear))
+                yield fitted[-1]
+            yield from self._with_network(_best(fitted), features, labels)
+
+    def _with_network(self, start: Candidate, features: Array, labels: Array) -> Iterator[Candidate]:
+        settings = self._settings
         if settings.residual_epochs:
-            network = fit_residual(_best(linear).model, features, labels, settings.residual_epochs, self._seed)
+            network = fit_residual(start.model, features, labels, settings.residual_epochs, self._seed)
             for share in settings.residual_shares:
                 shared = copy.deepcopy(network)
                 shared.residual_share.fill_(share)
-                fitted.append(self._scored(f"{_best(linear).name}_network_{share:g}", shared))
-                yield fitted[-1]
-        yield from self._refined(_best([zero, *fitted]), features)
+                yield self._scored(f"{start.name}_network_{share:g}", shared)
+
+    def _chosen(self, candidates: list[Candidate]) -> Candidate:
+        """The best on the validation split, if it surely beats zero, which is the first."""
+        best, zero = _best(candidates), candidates[0]
+        episodes = [int(e) for e in self._validation_segments.episode]
+        return best if bootstrap_interval(zero.segment_mm - best.segment_mm, episodes).low > 0 else zero
+
+    def _new_model(self) -> DeltaActionModel:
+        return DeltaActionModel(self._profile, self._simulator.control_dt, self._settings.delta_limit)
 
     def _labels(self, rows: NDArray[np.int64]) -> Array:
         settings, profile = self._settings, self._profile
@@ -149,44 +177,62 @@ class DeltaFitter:
         labeller = Labeller(simulator, weights, settings.label_regularisation, settings.delta_limit)
         return label_transitions(labeller, self._fit, rows, self._cache)
 
-    def _refined(self, start: Candidate, features: Array) -> Iterator[Candidate]:
+    def _refined(self, start: DeltaActionModel, features: Array) -> Iterator[Candidate]:
         settings = self._settings.refine
         if not settings.iterations:
             return
-        weights = SharedWeights.of(self._profile, features)
-        num_envs = _REFINE_SEGMENTS_AT_ONCE * (weights.size + 1)
-        simulator = make_simulator(self._profile, self._simulation, num_envs)
-        segments = self._refine_segments(horizon_steps(settings.horizon_s, simulator.control_dt))
-        refiner = Refiner(simulator, self._profile, segments, weights, start.model, settings.prior)
-        done = [self._cache / f"refine_{start.name}_{i}.npy" for i in range(settings.iterations)]
-        with track("align: refine", settings.iterations) as tracker:
-            for i, file in enumerate(done):
+        weights = SharedWeights.of(self._profile, features, self._settings.joints)
+        simulator = make_simulator(self._profile, self._simulation, _REFINE_SEGMENTS_AT_ONCE * (weights.size + 1))
+        refiner = Refiner(simulator, self._profile, weights, start, settings.prior)
+        rounds = [(h, i) for h in settings.horizons_s for i in range(settings.iterations)]
+        with track("align: refine", len(rounds)) as tracker:
+            for horizon, i in rounds:
+                name = f"refined_{horizon:g}s_{i + 1}"
+                file = self._cache / f"{name}.npy"
                 if file.exists():
-                    refiner.value = read_array(file)
+                    refiner.memory = read_array(file)
                 else:
-                    refiner.step()
-                    write_array(file, refiner.value)
-                candidate = self._scored(f"{start.name}_refined_{i + 1}", refiner.model)
+                    data = self._refine_segments(horizon, i)
+                    if not refiner.value.any():
+                        refiner.start_with_delay(*data)
+                    refiner.step(*data)
+                    write_array(file, refiner.memory)
+                candidate = self._scored(name, refiner.model)
                 tracker.advance(note=f"validation {candidate.validation[HORIZONS_S[-1]]:.1f} mm")
                 yield candidate
 
-    def _refine_segments(self, steps: int) -> Segments:
+    def _refine_segments(self, horizon_s: float, turn: int) -> tuple[Segments, Array]:
+        """Segments of the fit split, spread over all of it, others each turn; the uncorrected mean distance (H,) m."""
+        steps = horizon_steps(horizon_s, self._simulator.control_dt)
         segments = cut_segments(self._fit, self._profile, steps)
-        count = min(self._settings.refine.segments, segments.num)
-        return segments.take(np.unique(np.linspace(0, segments.num - 1, count).astype(np.intp)))
+        stride = max(1, round(segments.num * horizon_s / self._settings.refine.seconds))
+        segments = segments.take(np.arange(turn % stride, segments.num, stride))
+        distance = replay_distance(self._simulator, self._profile, segments, NoCorrection())
+        return segments, np.maximum(distance.mean(axis=0), _LEAST_YARDSTICK_M)
 
     def _scored(self, name: str, model: DeltaActionModel) -> Candidate:
-        return Candidate(name, model, self._errors(model, self._validation_segments))
+        return Candidate(name, model, *self._errors(model, self._validation_segments))
 
-    def _errors(self, model: DeltaActionModel, segments: Segments) -> dict[float, float]:
+    def _errors(self, model: DeltaActionModel, segments: Segments) -> tuple[dict[float, float], Array]:
         distance = replay_distance(self._simulator, self._profile, segments, DeltaCorrection(model.predict))
-        return horizon_errors(distance, self._simulator.control_dt)
+        return horizon_errors(distance, self._simulator.control_dt), 1000.0 * distance.mean(axis=1)
 
-    def _mean_abs_delta(self, model: DeltaActionModel) -> Array:
-        features = transition_features(self._heldout, self._heldout.transitions())
+    def _checked(self, model: DeltaActionModel) -> tuple[Array, list[Check]]:
+        """Corrections (n, J) rad of the held-out transitions, and what acceptance asks of them."""
+        rows = self._heldout.transitions()
+        fitted = transition_features(model, self._fit, self._fit.transitions())
+        features = transition_features(model, self._heldout, rows)
         with torch.no_grad():
-            delta = model.bound(model.unbounded(torch.as_tensor(features)))
-        return np.abs(delta.numpy()).mean(axis=0)
+            delta = model.bound(model.unbounded(torch.as_tensor(features))).numpy()
+        limits, profile = self._settings.acceptance, self._profile
+        pos, vel = self._heldout.state.joint_pos[rows], self._heldout.state.joint_vel[rows]
+        torque = profile.kp * (self._heldout.joint_target[rows] - pos) - profile.kd * vel
+        torque = np.clip(torque, -profile.joint_torque_limit, profile.joint_torque_limit)
+        return delta, [
+            bounded(delta, float(model.limit), limits.max_at_bound),
+            in_range(fitted, features, limits.min_in_range),
+            work_bounded(delta, torque, vel, profile.kp, limits.max_work_share),
+        ]
 
 
 def _best(candidates: list[Candidate]) -> Candidate:
@@ -194,14 +240,14 @@ def _best(candidates: list[Candidate]) -> Candidate:
     return min(candidates, key=lambda c: c.validation[HORIZONS_S[-1]])
 
 
-def transition_features(rollout: Rollout, rows: NDArray[np.int64]) -> Array:
-    """Features (n, J, F) of recorded transitions; the previous row is the same one at an episode's start."""
+def transition_features(model: DeltaActionModel, rollout: Rollout, rows: NDArray[np.int64]) -> Array:
+    """Features (n, J, F) of recorded transitions; episodes start as `DeltaCorrection` does after a reset."""
     starts = np.append(True, rollout.episode[1:] != rollout.episode[:-1])
+    pos, target = rollout.state.joint_pos, rollout.joint_target
+    last = np.where(starts[:, None], pos, np.roll(target, 1, axis=0))
+    earlier = np.where(starts[:, None], pos, np.roll(last, 1, axis=0))
     before = np.where(starts[rows], rows, rows - 1)
-    raw = model_inputs(
-        rollout.state.take(rows),
-        rollout.joint_target[rows],
-        rollout.state.joint_vel[before],
-        rollout.joint_target[before],
-    )
-    return joint_features(tuple(torch.as_tensor(x) for x in raw)).numpy()
+    vel = rollout.state.joint_vel[before]
+    raw = model_inputs(rollout.state.take(rows), target[rows], vel, last[rows], earlier[rows])
+    with torch.no_grad():
+        return model.features(tuple(torch.as_tensor(x) for x in raw)).numpy()

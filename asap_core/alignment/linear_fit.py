@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from asap_core.alignment.delta_model import DeltaActionModel
+from asap_core.alignment.delta_model import DeltaActionModel, ResidualNet
 
 Array = NDArray[np.floating]
 
@@ -14,19 +16,19 @@ _ROUNDS = 4
 _CLIPPED_WEIGHT = 0.1
 
 
-def fit_linear(features: Array, labels: Array, limit: float, ridge: float) -> DeltaActionModel:
+def fit_linear(model: DeltaActionModel, features: Array, labels: Array, ridge: float) -> DeltaActionModel:
     """Per joint, iteratively reweighted ridge regression; clipped labels count a tenth.
 
     Args:
-        features: (n, J, F) of `joint_features`.
-        labels: (n, J) rad.
-        limit: bound of the labels and of the model, rad.
+        model: a new one, which is filled.
+        features: (n, J, F) of its features.
+        labels: (n, J) rad, clipped to its limit.
         ridge: strength on normalised features.
     """
     n, joints, _ = features.shape
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-3
     normal = np.concatenate([(features - mean) / scale, np.ones((n, joints, 1))], axis=-1)
-    model = DeltaActionModel(joints, limit).double()
+    limit = float(model.limit)
     with torch.no_grad():
         for joint in range(joints):
             weights = _robust_ridge(normal[:, joint], labels[:, joint], limit, ridge)
@@ -50,13 +52,11 @@ def _robust_ridge(x: Array, y: Array, limit: float, ridge: float) -> Array:
     return solution
 
 
-def fit_residual(base: DeltaActionModel, features: Array, labels: Array, epochs: int, seed: int) -> DeltaActionModel:
-    """`base` with a network trained on the labels that its linear part leaves; noise on its inputs, fixed epochs."""
+def fit_residual(model: DeltaActionModel, features: Array, labels: Array, epochs: int, seed: int) -> DeltaActionModel:
+    """`model` with a network trained on the labels that its linear part leaves; noise on its inputs, fixed epochs."""
     torch.manual_seed(seed)
-    limit = float(base.limit)
-    model = DeltaActionModel(len(base.bias), limit, residual=True).double()
-    model.load_state_dict(base.state_dict(), strict=False)
-    assert model.residual is not None
+    model = copy.deepcopy(model)
+    model.residual = ResidualNet(len(model.bias)).double()
     x = torch.as_tensor(features)
     with torch.no_grad():
         left = torch.as_tensor(labels) - ((x * model.linear).sum(-1) + model.bias)

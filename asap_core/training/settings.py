@@ -74,3 +74,5 @@ class FinetuneSettings(Settings):
     learning_rate: float = Field(default=3e-4, gt=0)
     init_std: float = Field(default=0.2, gt=0)
     checkpoint_every: int = Field(default=10, ge=1)
+    allow_rejected_delta: bool = False
+    """Fine-tune with a delta model that failed its acceptance, all the same."""

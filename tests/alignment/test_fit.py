@@ -33,6 +33,7 @@ def test_closes_a_strength_gap_on_unseen_rollouts(
     fit = _fit(profile, _splits(make_rollout, weak), QUICK, tmp_path)
     assert fit.chosen.name == "linear_ridge_1"
     assert fit.ratio < 0.6
+    assert fit.acceptance.verdict == "accepted", fit.acceptance.reasons
     strong = {"knee", "ankle"}
     weakened = np.array([any(part in name for part in strong) for name in profile.joint_names])
     assert fit.mean_abs_delta[weakened].mean() > 5 * fit.mean_abs_delta[~weakened].mean()
@@ -41,6 +42,7 @@ def test_closes_a_strength_gap_on_unseen_rollouts(
 def test_no_gap_chooses_zero(profile: RobotProfile, make_rollout: MakeRollout, tmp_path: Path) -> None:
     fit = _fit(profile, _splits(make_rollout, PhysicsSettings()), QUICK, tmp_path)
     assert fit.chosen.name == "zero"
+    assert fit.acceptance.verdict == "rejected"
     assert fit.heldout[1.0] < 1e-3
     assert fit.mean_abs_delta.max() == 0.0
 
@@ -55,7 +57,7 @@ def test_a_resumed_fit_equals_an_undisturbed_one(
     rollouts = _splits(make_rollout, PhysicsSettings(armature=0.03, strength={"knee": 0.8}))
     whole = _fit(profile, rollouts, settings, tmp_path)
     sorted(tmp_path.glob("labels_*.npy"))[-1].unlink()
-    next(iter(tmp_path.glob("refine_*_1.npy"))).unlink()
+    next(iter(tmp_path.glob("refined_*_2.npy"))).unlink()
     again = _fit(profile, rollouts, settings, tmp_path)
     assert again.chosen.name == whole.chosen.name
     assert again.heldout == whole.heldout

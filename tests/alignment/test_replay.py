@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
-from asap_core.alignment.refine import Refiner, SharedWeights, replay_variants
+from asap_core.alignment.features import OWN_FEATURES
+from asap_core.alignment.fit import transition_features
+from asap_core.alignment.refine import JointGroup, Refiner, SharedWeights, joints_of_group, replay_variants
 from asap_core.alignment.replay import cut_segments, horizon_errors, horizon_steps, replay, replay_distance
 from asap_core.environments.correction import NoCorrection
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts import Rollout
 from asap_core.simulators.mujoco import MujocoSimulator
-from asap_core.simulators.protocol import RobotState
+from asap_core.simulators.protocol import Array, RobotState
 from tests.alignment.conftest import MakeRollout
 
 NOMINAL = PhysicsSettings()
@@ -74,7 +76,7 @@ def test_horizons() -> None:
 
 def test_open_and_closed_loop_give_the_same_targets(profile: RobotProfile, weak: Rollout) -> None:
     """Unit invariance: the nominal target plus Δq rad is what the joints are told, in replay as in an environment."""
-    model = DeltaActionModel(23, 0.5).double()
+    model = DeltaActionModel(profile, 0.02, 0.5)
     torch.nn.init.normal_(model.linear, std=0.02, generator=torch.Generator().manual_seed(0))
     segments = cut_segments(weak, profile, 12, 50)
     reached = replay(MujocoSimulator(profile, NOMINAL, segments.num), profile, segments, DeltaCorrection(model.predict))
@@ -88,34 +90,104 @@ def test_open_and_closed_loop_give_the_same_targets(profile: RobotProfile, weak:
 
 def test_variants_are_models_with_changed_weights(profile: RobotProfile, weak: Rollout) -> None:
     segments = cut_segments(weak, profile, 12)
-    start = DeltaActionModel(23, 0.5).double()
-    changes = np.random.default_rng(0).normal(0.0, 0.02, (3, 23, 8))
+    start = DeltaActionModel(profile, 0.02, 0.5)
+    changes = np.random.default_rng(0).normal(0.0, 0.02, (3, 23, 10))
     reached = replay_variants(MujocoSimulator(profile, NOMINAL, 7), profile, segments, start, changes)
     for change, got in zip(changes, reached, strict=True):
-        model = DeltaActionModel(23, 0.5).double()
+        model = DeltaActionModel(profile, 0.02, 0.5)
         with torch.no_grad():
-            model.linear[:, :8] += torch.as_tensor(change)
+            model.linear[:, :10] += torch.as_tensor(change)
         expected = replay(MujocoSimulator(profile, NOMINAL, 4), profile, segments, DeltaCorrection(model.predict))
         np.testing.assert_allclose(got, expected, atol=1e-9)
 
 
-def test_sides_share_weights(profile: RobotProfile) -> None:
-    weights = SharedWeights.of(profile, np.ones((10, 23, 15)))
+def _weights(profile: RobotProfile, rollout: Rollout, group: JointGroup = "all") -> SharedWeights:
+    rows = rollout.transitions()
+    return SharedWeights.of(profile, transition_features(DeltaActionModel(profile, 0.02, 0.5), rollout, rows), group)
+
+
+def _refined(profile: RobotProfile, target: Rollout, steps: int, rounds: int, group: JointGroup = "all") -> Array:
+    """Own-feature weights (J, O) after Gauss-Newton steps from zero."""
+    weights = _weights(profile, target, group)
+    simulator = MujocoSimulator(profile, NOMINAL, 4 * (weights.size + 1))
+    segments = cut_segments(target, profile, steps)
+    yardstick = replay_distance(simulator, profile, segments, NoCorrection()).mean(axis=0)
+    refiner = Refiner(simulator, profile, weights, DeltaActionModel(profile, 0.02, 0.5), prior=1e-3)
+    refiner.start_with_delay(segments, yardstick)
+    for _ in range(rounds):
+        refiner.step(segments, yardstick)
+    return refiner.model.linear.detach().numpy()[:, : len(OWN_FEATURES)]
+
+
+def test_sides_share_weights(profile: RobotProfile, weak: Rollout) -> None:
+    weights = _weights(profile, weak)
     left, right = (profile.joint_names.index(f"{side}_knee_joint") for side in ("left", "right"))
-    assert weights.member[left] == weights.member[right]
-    assert weights.size == 13 * 8
-    assert weights.spread(np.ones((2, weights.size))).shape == (2, 23, 8)
+    np.testing.assert_array_equal(weights.member[left], weights.member[right])
+    assert weights.spread(np.ones((2, weights.size))).shape == (2, 23, len(OWN_FEATURES))
+    elbow = profile.joint_names.index("left_elbow_joint")
+    assert weights.member[elbow, OWN_FEATURES.index("standing_torque")] == -1
+    assert (weights.spread(np.ones((1, weights.size)))[0, weights.member == -1] == 0.0).all()
+
+
+@pytest.mark.parametrize(("group", "joints"), [("ankles", 4), ("legs", 12), ("all", 23)])
+def test_only_joints_of_the_group_move(profile: RobotProfile, weak: Rollout, group: JointGroup, joints: int) -> None:
+    moved = (_weights(profile, weak, group).member >= 0).any(axis=1)
+    assert moved.sum() == joints
+    np.testing.assert_array_equal(moved, joints_of_group(profile, group))
 
 
 def test_refinement_lowers_the_replay_error(profile: RobotProfile, weak: Rollout) -> None:
     segments = cut_segments(weak, profile, 10, 25)
-    weights = SharedWeights.of(profile, np.full((10, 23, 15), 0.1))
-    start = DeltaActionModel(23, 0.5).double()
+    weights = _weights(profile, weak)
+    start = DeltaActionModel(profile, 0.02, 0.5)
     simulator = MujocoSimulator(profile, NOMINAL, 4 * (weights.size + 1))
-    refiner = Refiner(simulator, profile, segments, weights, start, prior=0.01)
-    zero = replay_distance(simulator, profile, segments, NoCorrection()).mean()
-    error = refiner.step()
-    assert error < 0.7 * zero
-    again = replay_distance(simulator, profile, segments, DeltaCorrection(refiner.model.predict)).mean()
-    assert again == pytest.approx(error, rel=1e-6)
-    assert refiner.step() <= error
+    refiner = Refiner(simulator, profile, weights, start, prior=0.01)
+    zero = replay_distance(simulator, profile, segments, NoCorrection()).mean(axis=0)
+    error = refiner.step(segments, zero)
+    assert error < 0.7
+    again = replay_distance(simulator, profile, segments, DeltaCorrection(refiner.model.predict))
+    assert (again / zero).mean() == pytest.approx(error, rel=1e-6)
+    resumed = Refiner(simulator, profile, weights, start, prior=0.01)
+    resumed.memory = refiner.memory
+    assert refiner.step(segments, zero) <= error
+    resumed.step(segments, zero)
+    np.testing.assert_array_equal(resumed.value, refiner.value)
+
+
+@pytest.mark.slow
+def test_a_stiffness_gap_is_met_by_its_analytic_delta(profile: RobotProfile, make_rollout: MakeRollout) -> None:
+    """§12.3: kp → β kp asks for Δq = (β − 1)(q_target − q); with kd and limits scaled too, of the whole PD torque."""
+    linear = _refined(profile, make_rollout(PhysicsSettings(strength={"knee": 0.8}), 4, 50, 0), 10, 2)
+    knee = profile.joint_names.index("left_knee_joint")
+    torque = linear[:, OWN_FEATURES.index("torque")] + linear[:, OWN_FEATURES.index("standing_torque")]
+    assert torque[knee] == pytest.approx(-0.2, abs=0.04)
+    arms = [i for i, name in enumerate(profile.joint_names) if "shoulder" in name]
+    assert np.abs(torque[arms]).max() < 0.04
+
+
+@pytest.mark.slow
+def test_a_damping_gap_is_met_by_its_own_form(profile: RobotProfile, make_rollout: MakeRollout) -> None:
+    """§12.3: Δq = −Δd · velocity / kp."""
+    physics = PhysicsSettings(damping_of={"shoulder": 1.0})
+    linear = _refined(profile, make_rollout(physics, 4, 50, 0), 10, 2)
+    shoulder = profile.joint_names.index("left_shoulder_pitch_joint")
+    assert linear[shoulder, OWN_FEATURES.index("velocity")] == pytest.approx(-1.0, abs=0.3)
+
+
+@pytest.mark.slow
+def test_a_delay_is_met_by_the_change_of_the_target(profile: RobotProfile, make_rollout: MakeRollout) -> None:
+    """Δq = q_target of before − q_target, which leaves nothing of the gap."""
+    late = make_rollout(PhysicsSettings(action_delay=1), 4, 50, 0)
+    linear = _refined(profile, late, 10, 3)
+    shoulder = profile.joint_names.index("left_shoulder_pitch_joint")
+    assert linear[shoulder, OWN_FEATURES.index("target_change")] == pytest.approx(-1.0, abs=0.1)
+
+
+def test_the_exact_delay_leaves_nothing_of_the_gap(profile: RobotProfile, make_rollout: MakeRollout) -> None:
+    """Also at the start of an episode, where a delayed simulator holds the joints where they are."""
+    segments = cut_segments(make_rollout(PhysicsSettings(action_delay=1), 2, 40, 1), profile, 20)
+    model = DeltaActionModel(profile, 0.02, 0.5)
+    with torch.no_grad():
+        model.linear[:, OWN_FEATURES.index("target_change")] = -1.0
+    distance = replay_distance(MujocoSimulator(profile, NOMINAL, 4), profile, segments, DeltaCorrection(model.predict))
+    assert distance.max() < 1e-6

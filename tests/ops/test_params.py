@@ -46,8 +46,8 @@ def load_changed(tmp_path: Path, key: str, value: Any) -> None:
         ("tracking.actor", {"terms": ["local_ref_rigid_body_pos"], "history_terms": []}, "for the critic only"),
         ("tracking.termination.distance_end", 9.0, "distance_end is 9.0, expected at most distance_start"),
         ("ppo.mini_batches", 100000, "mini_batches is 100000, expected at most"),
-        ("align.ridge", [], "align.ridge"),
-        ("align.refine.horizon", 1.0, "did you mean 'horizon_s'?"),
+        ("align.ridge", [-1.0], "align.ridge"),
+        ("align.refine.horizon", 1.0, "did you mean 'horizons_s'?"),
     ],
 )
 def test_what_fits_nothing_is_named(tmp_path: Path, key: str, value: Any, message: str) -> None:
