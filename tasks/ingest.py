@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +139,8 @@ def to_json(result: LogResult) -> dict[str, Any]:
         out |= {
             "format": done.understood.log.format,
             "streams": {
-                name: {"rate_hz": item.packets.rate_hz, "samples": len(item.time), "kind": item.stream.kind}
-                for name, item in done.streams.items()
+                item.name: {name: value for name, value in asdict(item).items() if name != "name"}
+                for item in done.summaries()
             },
             "decisions": [decision.text for decision in done.understood.decisions],
             "findings": [finding.to_json() for finding in done.findings],

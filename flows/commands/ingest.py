@@ -148,11 +148,11 @@ def _print_result(result: LogResult) -> None:
 
 
 def _print_ingested(done: Ingested, console: Console) -> None:
-    for name, item in done.streams.items():
-        fields = ", ".join(item.stream.values)
-        console.print(
-            f"  {name}: {item.stream.kind}, {item.packets.rate_hz:.1f} Hz, {len(item.time)} samples: {fields}"
-        )
+    for item in done.summaries():
+        rate = "" if item.rate_hz is None else f" {item.rate_hz:.1f} Hz,"
+        left_out = "" if item.used else " (left out)"
+        text = f"  {item.name}: {item.kind},{rate} {item.samples} samples: {', '.join(item.fields)}{left_out}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
     for decision in done.understood.decisions:
         console.print(f"  {decision.text}", style="dim", highlight=False, markup=False, soft_wrap=True)
     for finding in done.findings:
@@ -164,7 +164,7 @@ def _print_ingested(done: Ingested, console: Console) -> None:
         quality = done.quality
         console.print(f"  usable: {quality.usable_s:.1f} of {quality.recorded_s:.1f} s in {len(quality.runs)} runs")
     if done.why_no_rollout:
-        console.print(f"  no rollout: {done.why_no_rollout}", style="yellow", markup=False)
+        console.print(f"  no rollout: {done.why_no_rollout}", style="yellow", markup=False, soft_wrap=True)
 
 
 def gaps(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from asap_core.errors import StageError
-from asap_core.rollouts.ingest.clock import clocked, count_up, lower_line
+from asap_core.rollouts.ingest.clock import clocked, count_up, in_line, lower_line
 from asap_core.rollouts.ingest.streams import Stream
 
 
@@ -96,3 +96,16 @@ def test_repeated_payloads_show_the_rate_behind_them() -> None:
 def test_streams_without_a_clock_are_refused(stamps: np.ndarray, words: str) -> None:
     with pytest.raises(StageError, match=words):
         clocked(_stream(stamps))
+
+
+def test_episodes_that_start_anew_follow_each_other() -> None:
+    once = np.arange(40) * 0.02
+    values = {"joint_pos": np.arange(80.0)[:, None], "episode": np.repeat([0, 1], 40)}
+    twice = Stream("set", "joint_state", values, source_time=np.tile(once, 2))
+    found = clocked(in_line(twice))
+    np.testing.assert_array_equal(found.stream.values["joint_pos"], values["joint_pos"])
+    np.testing.assert_allclose(found.time[40:], found.time[39] + 1.0 + once, atol=1e-9)
+    assert found.packets.duplicates == found.packets.out_of_order == 0
+    assert len(found.packets.gaps) == 1
+    one = Stream("run", "joint_state", values, source_time=np.arange(80) * 0.02)
+    assert in_line(one) is one

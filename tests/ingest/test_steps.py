@@ -162,6 +162,14 @@ def test_a_50_hz_log_is_taken_row_by_row_and_c17_holds() -> None:
     )
 
 
+def test_a_missing_row_parts_the_rows_beside_it() -> None:
+    """Of a log taken row by row: the row before the hole has no next state 20 ms later."""
+    kept = np.delete(np.arange(300), 120)
+    time = kept * 0.02
+    steps = control_steps(_state(time), _command(time, _actions(300)[kept]), None, _rule())
+    assert np.flatnonzero(~steps.valid_state).tolist() == [119]
+
+
 def test_single_precision_targets_give_actions_to_1e_6() -> None:
     ticks, actions = np.arange(200) * 0.02, _actions(200)
     command = _command(ticks, actions)

@@ -17,6 +17,7 @@ Source = Literal["sequence", "counted", "stamps"]
 
 GAP_PERIODS = 2.5
 """A longer time between two samples, in median periods, is a gap."""
+EPISODE_GAP_PERIODS = 50
 _COUNTED_JITTER = 0.3
 _COUNTED_SHARE = 0.8
 """Stamps of a stream without sequence numbers are put on a line where 80 % of the intervals are one period, and 95 % of
@@ -97,6 +98,20 @@ def clocked(stream: Stream) -> Clocked:
     if stream.sequence is not None and len(np.unique(stream.sequence)) > 1:
         return _by_sequence(stream, stamps, stream.sequence, repeats, run)
     return _by_stamps(stream, stamps, repeats, run)
+
+
+def in_line(stream: Stream) -> Stream:
+    """A stream whose stamps start anew with every `episode`, its episodes one after the other, a gap of
+    `EPISODE_GAP_PERIODS` between them. Any other stream comes back as it is.
+    """
+    stamps, episode = stream.source_time, stream.values.get("episode")
+    if stamps is None or episode is None or not (np.diff(stamps)[np.diff(episode) != 0] < 0).any():
+        return stream
+    time, steps = stamps.copy(), np.diff(stamps)
+    gap = EPISODE_GAP_PERIODS * float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
+    for first in np.flatnonzero(np.diff(episode)) + 1:
+        time[first:] += time[first - 1] + gap - time[first]
+    return replace(stream, source_time=time)
 
 
 def take(stream: Stream, rows: Rows | NDArray[np.bool_]) -> Stream:

@@ -41,7 +41,7 @@ _MASKS = {
     "action_saturated": "an action is at its clip, or a target at a joint limit",
     "fall": "the robot falls",
     "lifted": "the feet bear no weight: it hangs from a gantry",
-    "state_gap": "no state for longer than 60 ms",
+    "state_gap": "no state for longer than 60 ms, or the next row is missing",
     "base_gap": "the base is not known: motion capture lost it, or the estimate has not settled",
     "short_run": "a run of good rows is shorter than a second",
 }

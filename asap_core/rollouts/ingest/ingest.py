@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest import findings as find
 from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.base_velocity import BaseMotion, mocap_base
-from asap_core.rollouts.ingest.clock import Clocked, clocked
+from asap_core.rollouts.ingest.clock import Clocked, clocked, in_line
 from asap_core.rollouts.ingest.findings import Finding
 from asap_core.rollouts.ingest.floor import on_floor
 from asap_core.rollouts.ingest.foot_contact import feel_feet
@@ -30,6 +30,7 @@ from asap_core.rollouts.ingest.robot_dataset import Entry
 from asap_core.rollouts.ingest.steps import ControlSteps, at_times, control_steps
 from asap_core.rollouts.ingest.stream_table import stream_table
 from asap_core.rollouts.ingest.streams import Kind, Log, Stream
+from asap_core.rollouts.ingest.summary import StreamSummary, summarise
 from asap_core.rollouts.ingest.sync import Sync, synchronise
 from asap_core.rollouts.ingest.understand import UnderstandOptions, Understood, understood
 from asap_core.rollouts.record import Rollout
@@ -82,6 +83,10 @@ class Ingested:
     table: Mapping[str, NDArray[Any]]
     """Column → (N,): the streams on one clock at the state's rate."""
 
+    def summaries(self) -> tuple[StreamSummary, ...]:
+        """Every stream that the log holds, used or not."""
+        return summarise(self.raw, self.streams, self.understood.stamp_s)
+
 
 def ingest(
     log: Log,
@@ -105,7 +110,7 @@ def ingest(
         UnknownNameError, ConfigError: an option is not among the valid answers.
     """
     settings, labels = settings or IngestSettings(), labels or RunLabels()
-    meaning = understood(log, options)
+    meaning = understood(replace(log, streams=tuple(map(in_line, log.streams))), options)
     notes = [*find.of_log(log), *find.of_understanding(meaning)]
     streams = _clocked(meaning.log, notes)
     state, command, imu = (

@@ -74,7 +74,7 @@ class ControlSteps:
     root_lin_acc: Float64 | None
     """(K, 3) m/s² specific force, mean over the step, in the IMU's frame."""
     valid_state: Mask
-    """(K,) state samples on both sides, no further apart than 60 ms."""
+    """(K,) state samples on both sides, no further apart than 60 ms; the next row too, of a log taken row by row."""
     ticks: Ticks
 
 
@@ -204,6 +204,8 @@ class _Sampler:
         before = np.searchsorted(time, self._at + _SAME_TIME_S, side="right").clip(1) - 1
         inside = (self._at >= time[0] - _SAME_TIME_S) & (self._at <= time[-1] + _SAME_TIME_S)
         self.valid: Mask = inside & (time[after] - time[before] <= max(LONGEST_STATE_GAP_S, 1.5 * control_dt))
+        if self._as_rows:
+            self.valid &= np.append(np.diff(time) < 1.5 * control_dt, True)
 
     def values(self, field: str) -> Float64:
         """(N, 3); NaN where the stream does not have the field."""

@@ -31,6 +31,8 @@ class Understood:
     """Where the data speak against what the format says, or against themselves; empty for a sound log."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Stream, or stream and field, → why it is not in `log`."""
+    stamp_s: float | None = None
+    """s per unit of the log's stamps as read, None if open."""
 
     @property
     def open(self) -> tuple[Decision, ...]:
@@ -53,7 +55,7 @@ def understood(log: Log, options: UnderstandOptions | None = None) -> Understood
         reading.contradict(unit.against_format)
     if unit.seconds is None:
         reading.left_out |= {stream.name: "the unit of its time stamps is open" for stream in log.streams}
-        return _finish(log, reading, [])
+        return _finish(log, reading, [], None)
     streams = [_in_seconds(stream, unit.seconds) for stream in log.streams]
     imus = [found for s in streams if s.kind == "imu" and (found := read_imu(s, options, reading)) is not None]
     states = read_joint_states([s for s in streams if s.kind == "joint_state"], streams, imus, options, reading)
@@ -66,12 +68,14 @@ def understood(log: Log, options: UnderstandOptions | None = None) -> Understood
             done |= {} if pose is None else {pose.name: pose}
         elif stream.kind == "event":
             done[stream.name] = stream
-    return _finish(log, reading, [done[s.name] for s in streams if s.name in done])
+        elif stream.kind == "signal":
+            reading.left_out[stream.name] = "numbers of no known meaning"
+    return _finish(log, reading, [done[s.name] for s in streams if s.name in done], unit.seconds)
 
 
-def _finish(log: Log, reading: Reading, streams: list[Stream]) -> Understood:
+def _finish(log: Log, reading: Reading, streams: list[Stream], stamp_s: float | None) -> Understood:
     kept = replace(log, streams=tuple(streams))
-    return Understood(kept, tuple(reading.decisions), tuple(reading.contradictions), reading.left_out)
+    return Understood(kept, tuple(reading.decisions), tuple(reading.contradictions), reading.left_out, stamp_s)
 
 
 def _in_seconds(stream: Stream, seconds: float) -> Stream:
