@@ -131,9 +131,9 @@ class ChirpReplay(PhysicsReplay):
         self._nominal = nominal
         self._log = log
         self._threads = threads
-        self.horizon_steps = max(1, round(horizon_s / log.control_dt))
+        self._horizon = max(1, round(horizon_s / log.control_dt))
         self.points = profile.num_joints
-        last = len(log.joint_target) - self.horizon_steps
+        last = len(log.joint_target) - self._horizon
         self._starts = np.unique(np.linspace(_PAST, last, count).astype(np.intp))
         self.episode = np.arange(len(self._starts))
         self.noise_m = JOINT_ARM_M * _ENCODER_NOISE_RAD
@@ -150,11 +150,11 @@ class ChirpReplay(PhysicsReplay):
             past = log.joint_target[rows[:, None] + np.arange(-_PAST, 0)]
             robots.set_state(log.joint_pos[rows], log.joint_vel[rows], past)
             reached = []
-            for step in range(self.horizon_steps):
+            for step in range(self._horizon):
                 robots.step(log.joint_target[rows + step])
                 reached.append(robots.joint_pos)
-            joints = np.stack(reached, axis=1).reshape(count, at_once, self.horizon_steps, -1)[:, : len(starts)]
-            recorded = log.joint_pos[starts[:, None] + 1 + np.arange(self.horizon_steps)]
+            joints = np.stack(reached, axis=1).reshape(count, at_once, self._horizon, -1)[:, : len(starts)]
+            recorded = log.joint_pos[starts[:, None] + 1 + np.arange(self._horizon)]
             yield JOINT_ARM_M * recorded, JOINT_ARM_M * joints
 
 

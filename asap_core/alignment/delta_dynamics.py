@@ -39,11 +39,15 @@ _BATCH = 256
 class DeltaDynamicsSettings(Settings):
     """How the network is trained."""
 
-    horizons_s: tuple[float, ...] = Field(default=(0.02, 0.1, 0.25, 0.5), min_length=1)
+    horizons_s: tuple[float, ...] = Field(default=(0.02, 0.1, 0.25), min_length=1)
     """Of the replays of each round; all rounds' data are trained on."""
-    hidden: int = Field(default=256, ge=8)
-    epochs: int = Field(default=30, ge=1)
+    hidden: int = Field(default=64, ge=8)
+    epochs: int = Field(default=20, ge=1)
     """Of each round."""
+    input_noise: float = Field(default=0.3, ge=0)
+    """Standard deviation added to normalised inputs in training."""
+    shares: tuple[float, ...] = Field(default=(0.25, 0.5, 1.0), min_length=1)
+    """Parts of the network's output that are tried."""
     envs: int = Field(default=256, ge=1)
 
 
@@ -116,16 +120,17 @@ class DeltaDynamicsNet(torch.nn.Module):
 
 
 class DeltaDynamics:
-    """A `StateResidual` of the network as it is now."""
+    """A `StateResidual`: a share of what the network gives, as it is now."""
 
-    def __init__(self, net: DeltaDynamicsNet) -> None:
+    def __init__(self, net: DeltaDynamicsNet, share: float = 1.0) -> None:
         self._net = copy.deepcopy(net).eval()
+        self._share = share
 
     def __call__(self, state: RobotState, joint_target: Array, reached: RobotState) -> RobotState:
         """See `StateResidual`."""
         with torch.no_grad():
             out = self._net(torch.as_tensor(dynamics_inputs(state, joint_target))) * self._net.size
-        return moved_state(reached, out.numpy())
+        return moved_state(reached, self._share * out.numpy())
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,9 @@ class DeltaDynamicsRival:
                 inputs.append(pairs[0])
                 outputs.append(pairs[1])
                 net = trained(net, np.concatenate(inputs), np.concatenate(outputs), settings)
-                candidates.append(Corrected(f"{self.name}_{horizon:g}s", physics, residual=DeltaDynamics(net)))
+                for share in settings.shares:
+                    name = f"{self.name}_{horizon:g}s_{share:g}"
+                    candidates.append(Corrected(name, physics, residual=DeltaDynamics(net, share)))
                 tracker.advance(note=f"{sum(map(len, inputs))} states")
         return choose(candidates, validation, self.profile, self.simulation)
 
@@ -199,7 +206,8 @@ def trained(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.epochs)
     for _ in range(settings.epochs):
         for index in torch.split(torch.randperm(len(x)), _BATCH):
-            loss = torch.nn.functional.smooth_l1_loss(net(x[index]), y[index])
+            noisy = x[index] + settings.input_noise * net.scale * torch.randn_like(x[index])
+            loss = torch.nn.functional.smooth_l1_loss(net(noisy), y[index])
             optimiser.zero_grad()
             torch.autograd.backward(loss)
             optimiser.step()

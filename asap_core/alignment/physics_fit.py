@@ -33,9 +33,9 @@ class SysIdSettings(Settings):
     """At most, for each horizon."""
     seconds: float = Field(default=10.0, gt=0)
     """Recorded time that each iteration replays, spread over all episodes."""
-    step_shrink: float = Field(default=0.2, gt=0, le=1)
+    step_shrink: float = Field(default=0.1, gt=0, le=1)
     """Factor on the finite-difference steps from one horizon to the next."""
-    enough: float = Field(default=0.1, gt=0, lt=1)
+    enough: float = Field(default=0.2, gt=0, lt=1)
     """Relative gain below which a horizon's iterations end."""
 
 
@@ -150,7 +150,7 @@ def _damped(parameters: tuple[Parameter, ...], steps: Array, value: Array, slope
 
 
 def standard_deviation(replay: PhysicsReplay, slopes: Slopes) -> Array:
-    """(P,) by the sandwich over episodes, plus that of a measurement noise which each segment shares."""
+    """(P,) by the sandwich over episodes, plus that of a measurement noise which all points of a time step share."""
     curvature, episode = slopes.curvature, replay.episode
     inverse = np.linalg.inv(curvature + 1e-9 * np.diag(curvature).max() * np.eye(len(curvature)))
     by_episode = np.stack([slopes.gradient[episode == e].sum(axis=0) for e in np.unique(episode)])

@@ -50,7 +50,6 @@ class PhysicsReplay(ABC):
 
     points: int
     """Links, or joints where only they are measured."""
-    horizon_steps: int
     episode: NDArray[np.int64]
     """(S,); segments of one episode are not independent."""
     noise_m: float
@@ -93,8 +92,8 @@ class PhysicsReplay(ABC):
 
     @property
     def noise_weight(self) -> float:
-        """Variance, in the units of `slopes` with `noise_m` as least, of an error of it that a whole segment shares."""
-        return self.horizon_steps * self.points * self.noise_m
+        """Variance, in the units of `slopes` with `noise_m` as least, of an error that a time step's points share."""
+        return self.points * self.noise_m
 
     def _away(self, error: Array) -> Array:
         distance: Array = np.linalg.norm(error, axis=-1) / np.sqrt(self.points)
@@ -128,7 +127,6 @@ class RolloutReplay(PhysicsReplay):
         self._segments = segments
         self._threads = threads
         self.points = segments.link_pos.shape[2]
-        self.horizon_steps = segments.steps
         self.episode = segments.episode
         self.noise_m = MOCAP_NOISE_M
 

@@ -89,7 +89,7 @@ def test_state_differences_add_up_and_do_not_depend_on_heading(make_rollout: Mak
 
 
 def test_delta_dynamics_learns_what_it_has_seen(profile: RobotProfile, make_rollout: MakeRollout) -> None:
-    settings = DeltaDynamicsSettings(hidden=64, epochs=100, envs=32)
+    settings = DeltaDynamicsSettings(hidden=64, epochs=100, envs=32, input_noise=0.0)
     rollout = make_rollout(WEAK, 8, 55, 0)
     rival = DeltaDynamicsRival(profile, SIMULATION, settings)
     inputs, wanted = rival.visited(rollout, 1, None)
