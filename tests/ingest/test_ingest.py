@@ -15,7 +15,7 @@ from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.ingest import Ingested, ingest
 from asap_core.rollouts.ingest.readers import read_log
 from asap_core.rollouts.ingest.twin_log import TwinRecord
-from asap_core.rollouts.record import Rollout
+from asap_core.rollouts.record import Rollout, concatenate
 
 PROFILE = get_profile("g1_23dof")
 DEFAULT = np.asarray(PROFILE.default_joint_pos)
@@ -125,6 +125,24 @@ def test_a_rollout_says_that_a_twin_acted_and_what_it_was_made_from(ingested: In
     assert source["kind"] == "twin"
     assert source["sha256"] == ingested.raw.sha256
     assert source["base_velocity"] == ("mocap+imu" if ingested.raw.format == "mcap" else "mocap")
+
+
+def test_logs_with_clocks_of_their_own_can_be_read_together(
+    of_mcap: Ingested, of_npz: Ingested, twin_npz: Path, tmp_path: Path
+) -> None:
+    """The loop's 20 ms are 20.06 ms by the clock of the second, as no two clocks agree."""
+    with np.load(twin_npz) as content:
+        arrays = dict(content)
+    arrays["time"] = arrays["time"][0] + 1.003 * (arrays["time"] - arrays["time"][0])
+    np.savez(tmp_path / "motion_1.npz", allow_pickle=False, **arrays)
+    slow = ingest(read_log(tmp_path / "motion_1.npz"), PROFILE, RULE)
+    joined = concatenate([_rollout(found) for found in (of_mcap, of_npz, slow)])
+    assert joined.control_dt == 0.02
+    assert "control_rate" not in {finding.code for finding in slow.findings}
+    arrays["time"] = arrays["time"][0] + 1.02 * (arrays["time"] - arrays["time"][0])
+    np.savez(tmp_path / "motion_2.npz", allow_pickle=False, **arrays)
+    found = ingest(read_log(tmp_path / "motion_2.npz"), PROFILE, RULE).findings
+    assert [finding.code for finding in found if finding.severity != "note"] == ["control_rate"]
 
 
 def test_the_streams_are_kept_at_their_own_rate(of_mcap: Ingested, twin: TwinRecord) -> None:

@@ -24,6 +24,7 @@ LEAST_OFFSET_S = 2e-3
 LEAST_DRIFT = 15e-6
 _REPEATED = 0.6
 """A stream that changes at less than this share of its rate repeats old samples."""
+_MOST_OFF_RATE = 0.01
 _EDGE_STEPS = 50
 """Control steps."""
 
@@ -142,6 +143,15 @@ def of_sync(sync: Sync) -> list[Finding]:
 def of_lag(lag: Lag) -> list[Finding]:
     """Where the delay between command and effect is not known."""
     return [] if lag.refused is None else [Finding("note", "lag_unknown", f"command lag: {lag.refused}")]
+
+
+def of_rate(measured_s: float, control_dt: float) -> list[Finding]:
+    """A control loop that runs at another rate than the policy's."""
+    away = measured_s / control_dt - 1
+    if abs(away) < _MOST_OFF_RATE:
+        return []
+    text = f"control steps last {1e3 * measured_s:.2f} ms by the log's clock, {100 * away:+.1f} % of the policy's"
+    return [Finding("warning", "control_rate", text)]
 
 
 def of_floor(moved_m: float | None) -> Finding:

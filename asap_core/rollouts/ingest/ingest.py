@@ -150,6 +150,7 @@ def _with_steps(
         notes.append(Finding("error", "no_steps", str(error)))
         table = stream_table(state, command, imu, pose)
         return Ingested(log, meaning, streams, _sorted(notes), sync, lag, None, None, None, (), None, str(error), table)
+    notes += find.of_rate(steps.control_dt, settings.control_dt)
     root, why = _root(steps, state, imu, pose, sync, profile, notes)
     place = None if root is None else np.where(root.valid[:, None], root.pos, np.nan)
     quality = judge(steps, state, imu, profile, settings.quality, place)
@@ -161,7 +162,7 @@ def _with_steps(
         why = "the raw actions are unknown: give --policy, or --action-default and --action-scale"
     elif root is not None:
         if quality.runs:
-            rollout = _rollout(meaning.log, steps, root, quality, profile, labels)
+            rollout = _rollout(meaning.log, steps, settings.control_dt, root, quality, profile, labels)
         else:
             why = f"no run of {settings.quality.min_run_s:g} s without a fault"
     table = stream_table(state, command, imu, pose)
@@ -328,9 +329,18 @@ def _measured_root(steps: ControlSteps, imu: Clocked | None, pose: Clocked, sync
 
 
 def _rollout(
-    log: Log, steps: ControlSteps, root: BaseMotion, quality: Quality, profile: RobotProfile, labels: RunLabels
+    log: Log,
+    steps: ControlSteps,
+    control_dt: float,
+    root: BaseMotion,
+    quality: Quality,
+    profile: RobotProfile,
+    labels: RunLabels,
 ) -> Rollout:
-    """One episode a run; its last row has the state alone, as the record wants it."""
+    """One episode a run; its last row has the state alone, as the record wants it.
+
+    `control_dt` is the policy's, not what this log's clock made of it, so that logs can be read together.
+    """
     rows = np.concatenate([np.arange(first, end) for first, end in quality.runs])
     last = np.concatenate([np.arange(first, end) == end - 1 for first, end in quality.runs])
     episode = np.concatenate([np.full(end - first, k) for k, (first, end) in enumerate(quality.runs)])
@@ -353,7 +363,7 @@ def _rollout(
     return Rollout(
         robot=profile.name,
         joint_names=steps.joint_names,
-        control_dt=steps.control_dt,
+        control_dt=control_dt,
         source={
             "kind": log.recorded,
             "label": "recorded run" if log.recorded == "robot" else "twin, not a robot",
