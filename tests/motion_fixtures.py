@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from asap_core.motions.derived import DerivedMotion, derive_motion
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.robot import RobotMotion
 from asap_core.motions.tables import Source
 from asap_core.robots import get_profile
+from asap_core.robots.profile import breadth_first
 from asap_core.rotations import Array, quat_mul, quat_to_rotvec, rotvec_to_quat
 
 STANDING_HEIGHT = 0.784

@@ -189,3 +189,13 @@ class RobotProfile:
     def action_scale_from_torque(self) -> Float64:
         """(J,) rad per unit action such that one unit asks for a quarter of the torque limit: 0.25 torque / kp."""
         return 0.25 * self.joint_torque_limit / self.kp
+
+
+def breadth_first(robot: RobotProfile) -> tuple[str, ...]:
+    """The robot's links level by level, as PhysX and Isaac Lab number them."""
+    level = [robot.links[0].name]
+    out: list[str] = []
+    while level:
+        out += level
+        level = [link.name for parent in level for link in robot.links if link.parent == parent]
+    return tuple(out)

@@ -14,7 +14,7 @@ from asap_core.errors import InputFileError, UnknownNameError
 from asap_core.motions.derived import derive_motion
 from asap_core.motions.doctor.examine import examine
 from asap_core.motions.doctor.faults import rate_faults, robot_faults, velocity_faults
-from asap_core.motions.doctor.joint_orders import G1_ORDERS, breadth_first, get_order, swapped_sides
+from asap_core.motions.doctor.joint_orders import G1_ORDERS, get_order, swapped_sides
 from asap_core.motions.doctor.made_clips import as_clip, walk_and_hop
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.doctor.robot import RobotDiagnosis, examine_robot
@@ -22,6 +22,7 @@ from asap_core.motions.formats.clip import Declared, RobotClip
 from asap_core.motions.robot import RobotMotion
 from asap_core.motions.tables import Source
 from asap_core.robots import get_profile
+from asap_core.robots.profile import breadth_first
 from asap_core.rotations import quat_mul, rotate, rotvec_to_quat
 
 NONE = Options()

@@ -22,13 +22,13 @@ from motion_fixtures import (
 
 from asap_core.errors import InputFileError, UnknownNameError
 from asap_core.motions.derived import centres_of_mass, derive_motion
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.formats import fields
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.motions.formats.table import FORMATS, get_format, read_any, sniff
 from asap_core.motions.robot import RobotMotion
 from asap_core.robots import get_profile
 from asap_core.robots.kinematics import Kinematics
+from asap_core.robots.profile import breadth_first
 from asap_core.rotations import Array, rotate
 
 MOTION = swaying_motion()

@@ -14,7 +14,6 @@ import numpy as np
 from asap_core.motions.doctor.examine import Diagnosis, examine
 from asap_core.motions.doctor.faults import human_faults, rate_faults, robot_faults, velocity_faults
 from asap_core.motions.doctor.human import examine_human
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.doctor.made_clips import as_clip, walk_and_hop
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.doctor.robot import examine_robot
@@ -22,6 +21,7 @@ from asap_core.motions.formats.clip import Declared, HumanClip, RobotClip
 from asap_core.motions.formats.table import FORMATS, read_any
 from asap_core.motions.robot import RobotMotion
 from asap_core.robots import get_profile
+from asap_core.robots.profile import breadth_first
 
 _RATELESS = {"lafan_csv": 30.0}
 """Formats that are written here but store no rate."""

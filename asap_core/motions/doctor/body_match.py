@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.motions.doctor.joint_orders import JointOrder, breadth_first
+from asap_core.motions.doctor.joint_orders import JointOrder
 from asap_core.motions.doctor.options import QUAT_ORDERS
 from asap_core.motions.doctor.reading import ANGLE_UNITS, LENGTH_UNITS, as_wxyz, poses_in_root_frame
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.robots import get_profile
-from asap_core.robots.profile import RobotProfile
+from asap_core.robots.profile import RobotProfile, breadth_first
 from asap_core.rotations import Array, rotate_inverse
 
 _FRAMES = 24

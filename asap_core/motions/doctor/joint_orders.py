@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from asap_core.errors import unknown_name
 from asap_core.robots import get_profile
-from asap_core.robots.profile import RobotProfile
+from asap_core.robots.profile import breadth_first
 
 _UNITREE_29 = get_profile("g1_29dof").joint_names
 _ISAAC_29 = (
@@ -78,16 +78,6 @@ def profile_orders(robot: str) -> tuple[JointOrder, ...]:
     second = tuple(str(joints[name]) for name in breadth_first(profile) if joints[name] is not None)
     first = JointOrder(profile.name, profile.joint_names, robot)
     return (first,) if second == first.joints else (first, JointOrder(f"{profile.name}_isaac", second, robot))
-
-
-def breadth_first(robot: RobotProfile) -> tuple[str, ...]:
-    """The robot's links level by level, as PhysX and Isaac Lab number them."""
-    level = [robot.links[0].name]
-    out: list[str] = []
-    while level:
-        out += level
-        level = [link.name for parent in level for link in robot.links if link.parent == parent]
-    return tuple(out)
 
 
 def get_order(name: str, robot: str | None = None) -> JointOrder:

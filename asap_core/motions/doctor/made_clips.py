@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from asap_core.motions.derived import derive_motion
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.formats.clip import Declared, RobotClip
 from asap_core.motions.robot import RobotMotion
 from asap_core.motions.tables import Source
 from asap_core.robots import get_profile
 from asap_core.robots.kinematics import Kinematics
-from asap_core.robots.profile import RobotProfile
+from asap_core.robots.profile import RobotProfile, breadth_first
 from asap_core.rotations import Array, rotate, rotvec_to_quat
 
 _STEP_HZ = 0.8

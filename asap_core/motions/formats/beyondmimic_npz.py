@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.formats.clip import RobotClip
 from asap_core.motions.formats.format import Format, Match
 from asap_core.motions.formats.tracking_npz import read_tracking, sniff_tracking, write_tracking
 from asap_core.motions.robot import RobotMotion
-from asap_core.robots.profile import RobotProfile
+from asap_core.robots.profile import RobotProfile, breadth_first
 
 
 def sniff(path: Path) -> Match | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -89,18 +88,6 @@ class NpzFields(Mapping[str, Array]):
         except Exception:  # an object array; text is never worth a pickle
             return None
         return texts(value)
-
-
-def npz_names(path: Path) -> frozenset[str]:
-    """Names of an npz's fields from its directory alone; none if it is not one."""
-    try:
-        if not path.is_file() or not zipfile.is_zipfile(path):
-            return frozenset()
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
-        return frozenset()
-    return frozenset(name.removesuffix(".npy") for name in names if name.endswith(".npy"))
 
 
 def listed(names: Iterable[Any]) -> str:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from asap_core.errors import InputFileError
 from asap_core.files import sha256_tree
-from asap_core.motions.doctor.joint_orders import breadth_first
 from asap_core.motions.formats.checks import checked
 from asap_core.motions.formats.clip import Declared, RobotClip
 from asap_core.motions.formats.csv_numbers import read_csv
 from asap_core.motions.formats.format import Format, Match
 from asap_core.motions.tables import check_array
 from asap_core.robots import get_profile
+from asap_core.robots.profile import breadth_first
 from asap_core.rotations import Array
 
 _FPS = 50.0
