@@ -33,6 +33,7 @@ def add(
 ) -> None:
     """Make a robot profile: links, limits, gains, soles, collision primitives; say what was chosen or changed."""
     from asap_core.errors import ConfigError
+    from asap_core.files import file_name
     from asap_core.robots.importing.importer import import_model
     from asap_core.robots.profile_file import write_profile
 
@@ -43,8 +44,10 @@ def add(
             raise ConfigError(f"--role {item!r}: expected ROLE=LINK")
         roles[key] = link
     name = name or model.stem
+    path = output or Path("profiles") / f"{file_name(name)}.json"
+    if path.suffix != ".json" or path.is_dir():
+        raise ConfigError(f"--output {path}: expected the name of a .json file, by which a profile is known")
     made, report = import_model(model, name, roles)
-    path = output or Path("profiles") / f"{name}.json"
     notes = [f"changed: {text}" for text in report.changes] + [f"chosen: {text}" for text in report.chosen]
     write_profile(path, made, notes)
     typer.echo(f"{name}: {made.num_joints} joints, {len(made.links)} links, {sum(x.mass for x in made.links):.1f} kg")

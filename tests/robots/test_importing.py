@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import humanoid_urdf as humanoid
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from asap_core.errors import InputFileError
+from asap_core.errors import ConfigError, InputFileError
 from asap_core.robots import get_profile
 from asap_core.robots.importing.importer import import_model
 from asap_core.robots.importing.inertias import inertia_problem
 from asap_core.robots.importing.meshes import fit_shape, sole_points
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.profile_file import read_profile, write_profile
+from flows.cli import app
 
 
 def _import(folder: Path, **replaced: str):
@@ -212,3 +216,74 @@ def test_the_published_g1_gives_our_own_profile(shared_dir: Path, suffix: str) -
     root, level = np.zeros((20, 3)), np.tile([1.0, 0, 0, 0], (20, 1))
     places = [Kinematics(p).forward(root, level, angles).pos[:, : len(ours.links)] for p in (imported, ours)]
     np.testing.assert_allclose(places[0], places[1], atol=2e-6)
+
+
+def test_torque_limits_that_a_file_lacks_go_by_weight_and_part(tmp_path: Path) -> None:
+    model = humanoid.write_humanoid(tmp_path)
+    model.write_text(re.sub(r'effort="[^"]*"', "", model.read_text()))
+    profile, report = import_model(model, "small")
+    mass = sum(link.mass for link in (*profile.links, *profile.fixed_links))
+    limit = dict(zip(profile.joint_names, profile.joint_torque_limit / mass, strict=True))
+    arms = {name for name in limit if "shoulder" in name or "elbow" in name}
+    ankles = {name for name in limit if "ankle" in name}
+    assert arms
+    assert ankles
+    for name, value in limit.items():
+        assert value == pytest.approx(0.75 if name in arms else 1.5 if name in ankles else 3.0, abs=0.01), name
+    assert any("torque limit" in text for text in report.chosen)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('lower="-1" upper="1"', 'lower="1" upper="-1"', "found 1 to -1 rad"),
+        ('name="l_knee"', 'name="r_knee"', "joint r_knee: found more than once"),
+        ("</robot>", '<link name="l_foot"/></robot>', "link l_foot: found more than once"),
+        (
+            "</robot>",
+            '<joint name="x" type="fixed"><parent link="base"/><child link="l_foot"/></joint></robot>',
+            "joint above link l_foot: found more than once",
+        ),
+        (
+            "</robot>",
+            '<link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/><child link="b"/></joint>'
+            '<joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>',
+            "in a circle",
+        ),
+        ("<robot", "<?xml version='1.0' encoding='none'?><robot", "not a readable XML file"),
+    ],
+)
+def test_a_model_that_contradicts_itself_is_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    model = humanoid.write_humanoid(tmp_path)
+    text = model.read_text()
+    assert old in text
+    model.write_text(text.replace(old, new, 1).removeprefix("<?xml version='1.0'?>"))
+    with pytest.raises(InputFileError, match=re.escape(reason)):
+        import_model(model, "small")
+
+
+@pytest.mark.parametrize(
+    ("field", "key", "value"),
+    [
+        ("links", "pos", "abc"), ("links", "pos", [1, 2]), ("links", "quat", [0, 0, 0, 0]), ("links", "axis", None),
+        ("links", "mass", "x"), ("links", "mass", -1), ("links", "name", 5), ("links", "com", [1e308, 0, 0]),
+        ("virtual_links", "parent", "none"), ("shapes", "kind", "cone"), ("shapes", "size", ["a"]),
+    ],
+)  # fmt: skip
+def test_an_edited_profile_is_checked(field: str, key: str, value: object, tmp_path: Path) -> None:
+    profile, _ = _import(tmp_path)
+    write_profile(tmp_path / "p.json", profile, [])
+    content = json.loads((tmp_path / "p.json").read_text())
+    content[field][-1][key] = value
+    (tmp_path / "p.json").write_text(json.dumps(content))
+    with pytest.raises(InputFileError, match=r"p\.json"):
+        read_profile(tmp_path / "p.json")
+
+
+def test_a_profile_never_takes_the_place_of_its_model(tmp_path: Path) -> None:
+    model = humanoid.write_humanoid(tmp_path)
+    before = model.read_bytes()
+    for output in (model, tmp_path):
+        result = CliRunner().invoke(app, ["profile", "add", str(model), "-o", str(output)])
+        assert isinstance(result.exception, ConfigError)
+    assert model.read_bytes() == before

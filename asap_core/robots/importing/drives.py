@@ -15,8 +15,9 @@ _TURN = np.pi
 """Limit of a joint that has none, rad."""
 _SPEED = 30.0
 """rad/s."""
-_TORQUE_PER_KG = 1.0
-"""N m per kg of the robot, of a joint without a torque limit."""
+_TORQUE_PER_KG = {"leg": 3.0, "ankle": 1.5, "arm": 0.75}
+"""N m per kg of the robot, of a joint without a torque limit; hips, knees and waist as `leg`. The G1's are 2.6 to 4.2
+in hips and knees, 1.5 in the ankles and 0.75 in the arms."""
 _KP_PER_TORQUE = 1.0
 """1/rad: full torque at an error of 1 rad, near what the G1's published gains are."""
 _KD_PER_KP = 1 / 40
@@ -45,8 +46,10 @@ def choose_drives(bodies: tuple[TreeBody, ...], roles: Roles, chosen: list[str])
     lower = _filled(joints, "lower", [-_TURN] * len(joints), f"limit ±{_TURN:.2f} rad", chosen)
     upper = _filled(joints, "upper", [_TURN] * len(joints), None, chosen)
     speed = _filled(joints, "speed", [_SPEED] * len(joints), f"speed limit {_SPEED:g} rad/s", chosen)
-    weight = f"torque limit {_TORQUE_PER_KG * mass:.0f} N m (1 N m per kg of the robot)"
-    torque = _filled(joints, "torque", [_TORQUE_PER_KG * mass] * len(joints), weight, chosen)
+    limits = {part: round(mass * per_kg, 1) for part, per_kg in _TORQUE_PER_KG.items()}
+    weight = "torque limit {leg:.0f} N m, {ankle:.0f} below the knees, {arm:.0f} in the arms".format(**limits)
+    said = f"{weight} (3, 1.5 and 0.75 N m per kg of the robot)"
+    torque = _filled(joints, "torque", [limits[part] for part in _parts(bodies, roles)], said, chosen)
     kp = _filled(joints, "kp", list(_KP_PER_TORQUE * torque), "kp of torque limit / 1 rad", chosen)
     kd = _filled(joints, "kd", list(_KD_PER_KP * kp), "kd of kp / 40", chosen)
     bent = _standing(bodies, roles)
@@ -64,6 +67,23 @@ def _filled(joints: list[TreeJoint], name: str, values: list[float], said: str |
         chosen.append(f"{said} for {which}: the file says none")
     found = [v if getattr(j, name) is None else getattr(j, name) for j, v in zip(joints, values, strict=True)]
     return np.array(found, dtype=np.float64)
+
+
+def _parts(bodies: tuple[TreeBody, ...], roles: Roles) -> list[str]:
+    """Which of `_TORQUE_PER_KG` each joint is, in tree order."""
+    parents = {body.name: body.parent for body in bodies}
+    arms = set()
+    for side in ("left", "right"):
+        start: str | None = roles.bodies[f"{side}_shoulder"]
+        while start is not None and start != roles.bodies["torso"]:
+            arms.add(start)
+            start = parents[start]
+    knees = {roles.bodies["left_knee"], roles.bodies["right_knee"]}
+    parts: dict[str | None, str] = {}
+    for body in bodies:
+        above = parts.get(body.parent, "leg")
+        parts[body.name] = "arm" if body.name in arms else "ankle" if body.parent in knees else above
+    return [parts[body.name] for body in bodies if body.joint is not None]
 
 
 def _standing(bodies: tuple[TreeBody, ...], roles: Roles) -> dict[str, float]:

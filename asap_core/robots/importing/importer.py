@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from asap_core.errors import InputFileError
+from asap_core.files import is_folder
 from asap_core.robots.importing.drives import Drives, choose_drives
 from asap_core.robots.importing.inertias import checked_bodies
 from asap_core.robots.importing.meshes import fit_shape, sole_points, surface_points
@@ -50,8 +51,8 @@ def import_model(path: Path | str, name: str, roles: dict[str, str] | None = Non
         InputFileError: unreadable, no humanoid, or a role that cannot be assigned.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputFileError(path, "missing")
+    if is_folder(path):
+        raise InputFileError(path, "a folder, expected a file")
     if path.suffix.lower() not in _SUFFIXES:
         raise InputFileError(path, f"suffix: found {path.suffix!r}, expected one of {', '.join(_SUFFIXES)}")
     tree = read_urdf(path) if path.suffix.lower() == ".urdf" else read_mjcf(path)

@@ -26,12 +26,15 @@ def read_urdf(path: Path) -> ModelTree:
     """
     try:
         root = ET.parse(path).getroot()
-    except (ET.ParseError, OSError, UnicodeDecodeError) as error:
+    except (ET.ParseError, OSError, ValueError, LookupError) as error:  # the last two of encodings
         raise InputFileError(path, f"not a readable XML file: {error}") from None
     if root.tag != "robot":
         raise InputFileError(path, f"root element: found <{root.tag}>, expected <robot> of a URDF")
     links = {_name(path, link): link for link in root.findall("link")}
     joints = {_child(path, joint): joint for joint in root.findall("joint")}
+    _check_once(path, "link", [_name(path, link) for link in root.findall("link")])
+    _check_once(path, "joint", [_name(path, joint) for joint in root.findall("joint")])
+    _check_once(path, "joint above link", [_child(path, joint) for joint in root.findall("joint")])
     changes = tuple(
         f"joint {joint.get('name')} mimics {mimic.get('joint')}: the coupling is dropped, it moves on its own"
         for joint in joints.values()
@@ -59,7 +62,16 @@ def _in_tree_order(path: Path, links: dict[str, ET.Element], joints: dict[str, E
     while stack:
         order.append(stack.pop())
         stack += reversed([child for child, parent in parents.items() if parent == order[-1]])
+    lost = [name for name, parent in parents.items() if name not in order and parent in parents]
+    if lost:
+        raise InputFileError(path, f"links {', '.join(lost)}: hang on one another in a circle, expected one tree")
     return order
+
+
+def _check_once(path: Path, kind: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputFileError(path, f"{kind} {', '.join(twice)}: found more than once")
 
 
 def _only_floats(name: str, parents: dict[str, str], joints: dict[str, ET.Element]) -> bool:
@@ -98,11 +110,14 @@ def _hinge(path: Path, joint: ET.Element) -> TreeJoint | None:
     limit = joint.find("limit")
     bounds: dict[str, Any] = {} if limit is None else dict(limit.attrib)
     ranged = kind == "revolute"
+    lower, upper = (_number(path, f"joint {name}: {end}", bounds.get(end, "0")) for end in ("lower", "upper"))
+    if ranged and lower >= upper:
+        raise InputFileError(path, f"joint {name}: limit: found {lower:g} to {upper:g} rad, expected a range")
     return TreeJoint(
         name=name,
         axis=axis / length,
-        lower=_number(path, f"joint {name}: lower", bounds.get("lower", "0")) if ranged else None,
-        upper=_number(path, f"joint {name}: upper", bounds.get("upper", "0")) if ranged else None,
+        lower=lower if ranged else None,
+        upper=upper if ranged else None,
         torque=_positive(path, f"joint {name}: effort", bounds.get("effort")),
         speed=_positive(path, f"joint {name}: velocity", bounds.get("velocity")),
     )
