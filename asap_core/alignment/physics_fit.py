@@ -29,13 +29,13 @@ class SysIdSettings(Settings):
 
     horizons_s: tuple[float, ...] = Field(default=(0.1, 0.1, 0.2), min_length=1)
     """Lengths of the replayed segments, one after another; short ones are smooth, long ones are what counts."""
-    iterations: int = Field(default=5, ge=1)
+    iterations: int = Field(default=8, ge=1)
     """At most, for each horizon."""
     seconds: float = Field(default=10.0, gt=0)
     """Recorded time that each iteration replays, spread over all episodes."""
-    step_shrink: float = Field(default=0.1, gt=0, le=1)
+    step_shrink: float = Field(default=0.2, gt=0, le=1)
     """Factor on the finite-difference steps from one horizon to the next."""
-    enough: float = Field(default=0.2, gt=0, lt=1)
+    enough: float = Field(default=0.03, gt=0, lt=1)
     """Relative gain below which a horizon's iterations end."""
 
 
