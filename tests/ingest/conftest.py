@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tasks.ingest
 from asap_core.robots import get_profile
 from asap_core.rollouts.ingest.standing_twin import Stand, fell, stand
 from asap_core.rollouts.ingest.twin_log import TwinRecord, first_seconds, write_twin_log, write_twin_npz
@@ -50,3 +51,9 @@ def twin_npz(twin: TwinRecord, tmp_path_factory: pytest.TempPathFactory) -> Path
     path = tmp_path_factory.mktemp("twin") / "motion_0.npz"
     write_twin_npz(path, twin, seed=0)
     return path
+
+
+@pytest.fixture
+def plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plots: what `tasks.ingest` writes as a log's page is one word."""
+    monkeypatch.setattr(tasks.ingest, "write_log_page", lambda path, ingested: path.write_text("page"))

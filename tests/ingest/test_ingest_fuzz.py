@@ -12,6 +12,8 @@ import pytest
 from log_fixtures import file_log_fixtures
 from ros_messages import robot_run, write_bag, write_mcap, write_mcap_json, write_mcap_ros1, write_ros1_bag
 
+import tasks.ingest
+from asap_core.reporting.log_page import write_log_page
 from asap_core.robots import get_profile
 from asap_core.rollouts.ingest.readers import c3d
 from asap_core.rollouts.ingest.twin_log import TwinRecord, first_seconds, write_twin_log, write_twin_npz
@@ -21,6 +23,8 @@ from tasks.ingest import ActionSource, LogResult, Request, ingest_logs
 PROFILE = get_profile("g1_23dof")
 KINDS = ("cut", "flip", "empty", "foreign", "renamed")
 MUTATIONS = 1000
+PAGE_EVERY = 20
+"""Drawing pages is what takes longest."""
 FOREIGN = (b"\x7fELF\x02\x01\x01", b"%PDF-1.4\n", b"{}", b"\x93NUMPY\x01\x00", b"PK\x03\x04", b"SQLite format 3\x00")
 
 
@@ -71,10 +75,13 @@ def mutated(source: Path, folder: Path, rng: np.random.Generator) -> Path:
     return copy
 
 
-def _fuzz(layouts: dict[str, Path], folder: Path, numbers: range) -> list[LogResult]:
+def _fuzz(layouts: dict[str, Path], folder: Path, numbers: range, monkeypatch: pytest.MonkeyPatch) -> list[LogResult]:
     results = []
     names = sorted(layouts)
+    monkeypatch.setattr(c3d, "_PATIENCE_S", 5.0)
     for number in numbers:
+        page = write_log_page if number % PAGE_EVERY == 0 else lambda path, _: path.write_text("page")
+        monkeypatch.setattr(tasks.ingest, "write_log_page", page)
         place = folder / "logs" / str(number)
         place.mkdir(parents=True)
         path = mutated(layouts[names[number % len(names)]], place, np.random.default_rng(number))
@@ -104,8 +111,7 @@ def _check(results: list[LogResult], folder: Path) -> None:
 def test_damaged_logs_are_kept_in_part_or_left_out(
     layouts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(c3d, "_PATIENCE_S", 5.0)
-    results = _fuzz(layouts, tmp_path, range(len(layouts)))
+    results = _fuzz(layouts, tmp_path, range(len(layouts)), monkeypatch)
     _check(results, tmp_path)
 
 
@@ -126,8 +132,7 @@ def test_the_readable_part_of_a_cut_log_is_kept_and_said(twin: TwinRecord, tmp_p
 
 @pytest.mark.slow
 def test_a_thousand_damaged_logs(layouts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c3d, "_PATIENCE_S", 5.0)
-    results = _fuzz(layouts, tmp_path, range(MUTATIONS))
+    results = _fuzz(layouts, tmp_path, range(MUTATIONS), monkeypatch)
     assert len(results) >= MUTATIONS
     _check(results, tmp_path)
     outcomes = {result.outcome for result in results}

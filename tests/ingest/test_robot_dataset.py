@@ -26,6 +26,7 @@ from tasks.ingest import ActionSource, LogResult, Request, ingest_logs
 PROFILE = get_profile("g1_23dof")
 ACTIONS = ActionSource(default="profile", scale=0.25)
 runner = CliRunner()
+pytestmark = pytest.mark.usefixtures("plain_pages")
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def _loads(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def dataset(short_npz: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One log, its page with it."""
     folder = tmp_path_factory.mktemp("set") / "kind=twin"
     assert [result.outcome for result in _ingest(short_npz, folder)] == ["added"]
     return folder
@@ -70,6 +72,7 @@ def test_all_parts_are_there(dataset: Path, short_twin: TwinRecord) -> None:
         "manifest.json", f"reports/{stem}.json", f"reports/{stem}.png", f"split=fit/{stem}.parquet",
         f"streams/{stem}.parquet",
     }  # fmt: skip
+    assert (dataset / "reports" / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
     report = json.loads((dataset / "reports" / f"{stem}.json").read_text())
     assert len(report["gaps"]) == 23
     assert all(decision["text"] for decision in report["decisions"])
@@ -151,6 +154,18 @@ def test_robot_and_twin_are_refused_in_one_set(short_twin: TwinRecord, short_npz
     assert "never mixed" in str(result.problem)
     assert _ingest(tmp_path / "motion_9.npz", tmp_path / "robots")[0].outcome == "added"
     assert load_split(tmp_path / "robots", "fit", PROFILE, 0.02, "robot").source["kind"] == "robot"
+
+
+def test_measured_and_estimated_base_velocities_are_refused_in_one_set(short_npz: Path, tmp_path: Path) -> None:
+    with np.load(short_npz) as content:
+        blind = {name: content[name] for name in content.files if name not in ("pos", "quat", "lin_vel", "ang_vel")}
+    np.savez(tmp_path / "motion_7.npz", allow_pickle=False, **blind)
+    assert _ingest(tmp_path / "motion_7.npz", tmp_path / "set")[0].outcome == "added"
+    before = _bytes(tmp_path / "set")
+    result = _ingest(short_npz, tmp_path / "set")[0]
+    assert result.outcome == "left out"
+    assert "estimated" in str(result.problem)
+    assert _bytes(tmp_path / "set") == before
 
 
 def test_a_folder_of_collect_is_refused(short_npz: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ MANIFEST = "manifest.json"
 _FORMAT = "asap.robot_dataset"
 _LISTED = (
     *("path", "kind", "sha256", "split", "format", "robot", "motion", "policy"),
-    *("usable_s", "recorded_s", "episodes"),
+    *("base_velocity", "usable_s", "recorded_s", "episodes"),
 )
 """What the manifest says of a log."""
 _STEM = 16
@@ -60,7 +60,8 @@ def append(folder: Path | str, split: Split, entry: Entry, replace: bool = False
 
     Raises:
         StageError: the same log is there, read with other settings or in another split, and `replace` is not given; or
-            what is there is a simulator's and this is a robot's, or the other way round.
+            what is there is a simulator's and this is a robot's, or its base velocities are estimated and this one's
+            measured, or the other way round.
     """
     folder = Path(folder)
     _check_kind(folder, entry)
@@ -96,21 +97,25 @@ def write_manifest(folder: Path | str) -> None:
 
 
 def _check_kind(folder: Path, entry: Entry) -> None:
-    """Robots and simulators are never in one data set."""
+    """Robots and simulators are never in one data set, nor base velocities measured and estimated."""
     path = folder / MANIFEST
     if not path.exists():
         return
     manifest = read_object(path)
     if manifest.get("format") != _FORMAT:
         raise StageError(f"{folder}: its {MANIFEST} is not of asap ingest; give another -o")
-    logs = manifest.get("logs")
-    kinds = {log.get("kind") for log in logs if isinstance(log, dict)} if isinstance(logs, list) else set()
-    if kinds - {entry.report["kind"]}:
+    listed = manifest.get("logs")
+    logs = [log for log in listed if isinstance(log, dict)] if isinstance(listed, list) else []
+    others = [log for log in logs if log.get("log") != entry.stem]
+    never = "they are never mixed, give another -o"
+    if {log.get("kind") for log in others} - {entry.report["kind"]}:
         found = "a simulator's" if entry.report["kind"] == "robot" else "robots'"
-        raise StageError(
-            f"{folder}: holds {found} runs and this log is a {entry.report['kind']}'s; they are never mixed, give "
-            "another -o"
-        )
+        raise StageError(f"{folder}: holds {found} runs and this log is a {entry.report['kind']}'s; {never}")
+    base = entry.report.get("base_velocity")
+    found_bases = {log["base_velocity"] for log in others if log.get("base_velocity") is not None}
+    if base is not None and any((found == "estimated") != (base == "estimated") for found in found_bases):
+        bases = ", ".join(sorted(found_bases))
+        raise StageError(f"{folder}: its base velocities are {bases} and this log's would be {base}; {never}")
 
 
 def _is_listed(folder: Path, entry: Entry, split: Split) -> bool:
