@@ -19,6 +19,7 @@ from asap_core.files import write_json
 from asap_core.metrics import METRIC_NAMES, Interval
 from asap_core.reporting.report import ReportContent, render, write_report
 from asap_core.reporting.tables import comparison_table
+from asap_core.simulators.settings import SimulationSettings
 from tasks.evaluate import build_metrics
 from tests.evaluation.made_results import made_result
 
@@ -36,11 +37,13 @@ def _open() -> OpenLoopResult:
 
 @pytest.fixture
 def metrics() -> dict[str, Any]:
-    return build_metrics(_open(), RESULT, SimpleNamespace(evaluate=EvaluateSettings(starts=16)))  # type: ignore[arg-type]
+    params = SimpleNamespace(evaluate=EvaluateSettings(starts=16), target=SimulationSettings(backend="physx"))
+    return build_metrics(_open(), RESULT, params)  # type: ignore[arg-type]
 
 
 def test_metrics_hold_what_others_read(metrics: dict[str, Any]) -> None:
     assert metrics["open_loop_1.0s_ratio"] == 0.25
+    assert metrics["target_engine"] == "physx"
     assert metrics["gate"]["verdict"] == "granted"
     assert (metrics["best_seed_asap"], metrics["best_seed_finetune_only"]) == (0, 0)
     assert set(metrics["closed_loop"]["asap"]) == set(METRIC_NAMES)
