@@ -8,6 +8,8 @@ from pydantic import Field, field_validator, model_validator
 
 from asap_core.settings import Settings
 
+Drive = Literal["implicit", "explicit"]
+
 
 class PhysicsSettings(Settings):
     """Parameters of one simulated world; the defaults are the nominal robot.
@@ -35,7 +37,7 @@ class PhysicsSettings(Settings):
             linearly from standstill, in the direction of motion.
     """
 
-    drive: Literal["implicit", "explicit"] = "implicit"
+    drive: Drive = "implicit"
     physics_dt: float = Field(default=0.005, gt=0, le=0.02)
     control_dt: float = Field(default=0.02, gt=0, le=0.2)
     armature: float = Field(default=0.01, ge=0)

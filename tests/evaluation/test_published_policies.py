@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,15 @@ def test_one_policy_gives_the_measured_errors(shared_dir):
     assert found["success"] == 1.0
     for figure in FIGURES:
         assert found[figure] == pytest.approx(EXPECTED["side_jump_level1"][figure], rel=0.02), figure
+
+
+def test_one_policy_tracks_as_well_in_physx(shared_dir):
+    """Contacts differ between the engines, which costs or gains up to a tenth here (found −2 % and +6 %)."""
+    pytest.importorskip("ovphysx", reason="ovphysx is not installed (extra physx)")
+    found = run_published(shared_dir, "side_jump_level1", SimulationSettings(backend="physx"), PhysicsSettings())
+    assert found["success"] == 1.0
+    for figure in ("E_g_mpjpe", "E_mpjpe"):
+        assert found[figure] == pytest.approx(EXPECTED["side_jump_level1"][figure], rel=0.1), figure
 
 
 def test_joint_friction_costs_cr7_what_was_measured_elsewhere(shared_dir):
@@ -42,13 +53,16 @@ def test_a_wrong_scale_shows_in_the_error(shared_dir, monkeypatch):
 
 @pytest.mark.slow
 def test_all_ten_with_both_drives(shared_dir):
+    """MuJoCo as expected; with the paper's drive, and in PhysX where it is installed, close to that."""
     table = bench(shared_dir, SETTINGS)
-    explicit = []
-    for name in POLICY_NAMES:
-        assert table[f"{name}/success"] == table[f"{name}/explicit_success"] == 1.0, name
-        for figure in FIGURES:
-            assert table[f"{name}/{figure}"] == pytest.approx(EXPECTED[name][figure], rel=0.02), (name, figure)
-        explicit.append(table[f"{name}/explicit_E_g"] / EXPECTED[name]["E_g_mpjpe"] - 1)
-    assert np.abs(explicit).max() <= 0.15
     mean = np.mean([EXPECTED[name]["E_g_mpjpe"] for name in POLICY_NAMES])
-    assert table["mean/explicit_E_g"] == pytest.approx(mean, rel=0.05)
+    wheres = ["mujoco", "mujoco explicit"] + ["physx", "physx explicit"] * bool(find_spec("ovphysx"))
+    for where in wheres:
+        assert table[f"mean {where}/success"] == 1.0
+        assert table[f"mean {where}/E_g_mpjpe"] == pytest.approx(mean, rel=0.05), where
+    for name in POLICY_NAMES:
+        for figure in FIGURES:
+            assert table[f"{name} mujoco/{figure}"] == pytest.approx(EXPECTED[name][figure], rel=0.02), (name, figure)
+        explicit = table[f"{name} mujoco explicit/E_g_mpjpe"]
+        assert explicit == pytest.approx(EXPECTED[name]["E_g_mpjpe"], rel=0.15), name
+    assert table["easy Genesis (paper)/E_g_mpjpe"] == 140

@@ -101,14 +101,14 @@ def standing(backend: Backend, seconds: float, **physics: object) -> Simulator:
     return sim
 
 
-def centre_of_mass(sim: Simulator) -> np.ndarray:
-    """(3,) m, of the first robot."""
-    return _mujoco_data(sim).subtree_com[1].copy()
+def centre_of_mass(sim: Simulator, robot: int) -> np.ndarray:
+    """(3,) m."""
+    return _mujoco_data(sim, robot).subtree_com[1].copy()
 
 
-def _mujoco_data(sim: Simulator) -> mujoco.MjData:
-    """MuJoCo's view of the state of the first robot, whatever engine it is in."""
-    s = sim.state
+def _mujoco_data(sim: Simulator, robot: int) -> mujoco.MjData:
+    """MuJoCo's view of the state of one robot, whatever engine it is in."""
+    s = sim.state.take(np.array([robot]))
     model = build_model(PROFILE, PhysicsSettings.model_validate(STEADY))
     data = mujoco.MjData(model)
     data.qpos[:] = np.concatenate([s.root_pos[0], s.root_quat[0], s.joint_pos[0]])
@@ -123,7 +123,7 @@ def foot_force(backend: Backend, sim: Simulator) -> float:
     """N, upward, on both feet of the first robot as the engine's own contact solver has it."""
     if backend == "physx":
         return float(sim.world.foot_forces()[0, :, 2].sum())
-    data, total, force = _mujoco_data(sim), 0.0, np.zeros(6)
+    data, total, force = _mujoco_data(sim, 0), 0.0, np.zeros(6)
     for index in range(data.ncon):
         mujoco.mj_contactForce(data.model, data, index, force)
         total += force[0]
@@ -311,6 +311,13 @@ def test_stances_agree(pair):
     assert pitch[1] == pytest.approx(pitch[0], abs=0.02)
 
 
+def test_self_collision_is_one_for_all_robots_of_a_scene():
+    need("physx")
+    each = [PhysicsSettings(), PhysicsSettings(self_collision=True)]
+    with pytest.raises(ValueError, match="share self_collision"):
+        make_simulator(PROFILE, SimulationSettings(backend="physx"), 2, each)
+
+
 def test_feet_touch_when_standing_and_not_in_the_air(backend):
     states = at(STANDING_HEIGHT, 2)
     states.root_pos[1, 2] += 0.05
@@ -318,21 +325,23 @@ def test_feet_touch_when_standing_and_not_in_the_air(backend):
     assert sim.foot_contact().tolist() == [[True, True], [False, False]]
 
 
-@pytest.mark.parametrize("friction", [0.02, 0.05])
-def test_a_push_is_braked_by_friction(backend, friction):
-    """A stiff robot pushed sideways at 0.4 m/s: after t = 0.22 s its centre of mass lags by μ g t² / 2.
+def test_a_push_is_braked_by_each_robots_friction(backend):
+    """Stiff robots pushed sideways at 0.4 m/s: after t = 0.22 s their centres of mass lag by μ g t² / 2.
 
     Within 10 %: what is stiff is not rigid, and rocks (found 1 to 7 %).
     """
     stiff = {"strength": {"joint": 10.0}, "kp_factor": {"ankle": 10.0}, "kd_factor": {"ankle": 10.0}}
-    sim = put(simulator(backend, friction=friction, **stiff), at(STANDING_HEIGHT))
+    friction = (0.02, 0.05)
+    each = [PhysicsSettings.model_validate(stiff | {"friction": value}) for value in friction]
+    sim = put(make_simulator(PROFILE, SimulationSettings(backend=backend, threads=1), 2, each), at(STANDING_HEIGHT, 2))
     target = sim.state.joint_pos
     run(sim, target, 25)
-    start = centre_of_mass(sim)
-    sim.set_root_velocity(np.arange(1), np.array([[0.0, 0.4, 0.0]]))
+    start = [centre_of_mass(sim, robot) for robot in range(2)]
+    sim.set_root_velocity(np.arange(2), np.array([[0.0, 0.4, 0.0]] * 2))
     run(sim, target, 11)
-    lag = 0.4 * 0.22 - (centre_of_mass(sim) - start)[1]
-    assert lag == pytest.approx(friction * GRAVITY * 0.22**2 / 2, rel=0.1)
+    for robot, value in enumerate(friction):
+        lag = 0.4 * 0.22 - (centre_of_mass(sim, robot) - start[robot])[1]
+        assert lag == pytest.approx(value * GRAVITY * 0.22**2 / 2, rel=0.1), value
 
 
 @pytest.mark.parametrize("self_collision", [False, True])
