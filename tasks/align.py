@@ -21,6 +21,7 @@ CODE = (
     "asap_core/rotations.py",
     "asap_core/robots",
     "asap_core/simulators",
+    "asap_core/metrics",
     "asap_core/environments",
     "asap_core/rollouts",
     "asap_core/alignment",
