@@ -14,6 +14,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.find import find_logs
 from asap_core.rollouts.ingest.ingest import Ingested, IngestSettings, RunLabels, entry_of, ingest
+from asap_core.rollouts.ingest.mocap_file import with_mocap
 from asap_core.rollouts.ingest.readers import read_log, table_csv
 from asap_core.rollouts.ingest.readers.column_map import ColumnMap
 from asap_core.rollouts.ingest.robot_dataset import append
@@ -83,6 +84,8 @@ class Request:
     actions: ActionSource
     motion: str | None = None
     replace: bool = False
+    mocap: Path | None = None
+    """The motion capture of the run, where it is a file of its own; for one log."""
     columns: Path | None = None
     """A column map (YAML) for CSV files."""
     settings: IngestSettings = field(default_factory=IngestSettings)
@@ -93,13 +96,15 @@ def ingest_logs(request: Request) -> list[LogResult]:
     """Ingest every log under the paths; a log that fails is listed with the reason, the others go on.
 
     Raises:
-        ConfigError: no action rule can be had.
+        ConfigError: no action rule can be had, or one file of motion capture is given for several logs.
         InputFileError: a path is missing or holds no log.
     """
     nothing = request.actions == ActionSource()
     rule = None if request.output is None and nothing else request.actions.rule(request.profile)
     labels = request.actions.labels(request.motion)
     logs = [log for path in request.paths for log in find_logs(path)]
+    if request.mocap is not None and len(logs) != 1:
+        raise ConfigError(f"--mocap is of one run; found {len(logs)} logs, expected 1")
     results = []
     with track("ingest", len(logs)) as tracker:
         for path in logs:
@@ -112,7 +117,10 @@ def ingest_logs(request: Request) -> list[LogResult]:
 
 
 def _one(path: Path, request: Request, rule: ActionRule | None, labels: RunLabels) -> LogResult:
-    done = ingest(_read(path, request.columns), request.profile, rule, request.settings, request.options, labels)
+    log = _read(path, request.columns)
+    if request.mocap is not None:
+        log = with_mocap(log, read_log(request.mocap))
+    done = ingest(log, request.profile, rule, request.settings, request.options, labels)
     if request.output is None or rule is None:
         return LogResult(path, "looked at", done)
     if not done.table:

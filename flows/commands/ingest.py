@@ -1,4 +1,4 @@
-"""Commands on logs of real runs: ingest, export."""
+"""Commands on logs of real runs: ingest, gaps, export."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ def ingest(
     motion: Annotated[str | None, typer.Option(help="Name of the motion, if no policy says it.")] = None,
     control_dt: Annotated[float, typer.Option(help="s between actions.")] = 0.02,
     body: Annotated[str | None, typer.Option(help="Mocap body on the pelvis.")] = None,
+    mocap: Annotated[
+        Path | None, typer.Option(help="Motion capture of the run in a file of its own; for one log.")
+    ] = None,
     columns: Annotated[Path | None, typer.Option(help="YAML that says what the columns of CSV files are.")] = None,
     joint_order: Annotated[str | None, typer.Option(help="unitree29, isaac29, asap23, unitree23: of states.")] = None,
     command_order: Annotated[str | None, typer.Option(help="The same of commands.")] = None,
@@ -63,7 +66,7 @@ def ingest(
     up_axis: Annotated[str | None, typer.Option(help="x, y or z.")] = None,
     twist_frame: Annotated[str | None, typer.Option(help="world or body.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Read logs anew that are in the data set.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list, one object a log.")] = False,
 ) -> None:
     """Logs of real runs become control steps, each choice with its evidence, appended to a data set.
 
@@ -97,6 +100,7 @@ def ingest(
         actions=ActionSource(policy, start_frame, action_default, action_scale),
         motion=motion,
         replace=replace,
+        mocap=mocap,
         columns=columns,
         settings=_validated(IngestSettings, {"control_dt": control_dt, "body": body}),
         options=_validated(UnderstandOptions, said),

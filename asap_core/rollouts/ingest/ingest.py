@@ -25,6 +25,7 @@ from asap_core.rollouts.ingest.gap import JointGap, joint_gaps
 from asap_core.rollouts.ingest.health import saturated
 from asap_core.rollouts.ingest.invariant_ekf import estimate_base
 from asap_core.rollouts.ingest.lag import Lag, command_lag
+from asap_core.rollouts.ingest.mocap_file import MOCAP
 from asap_core.rollouts.ingest.quality import Quality, QualitySettings, judge
 from asap_core.rollouts.ingest.robot_dataset import Entry
 from asap_core.rollouts.ingest.steps import ControlSteps, at_times, control_steps
@@ -395,6 +396,7 @@ def entry_of(
     """What the data set keeps of a log."""
     log = ingested.understood.log
     decided = [settings.model_dump(mode="json"), options.model_dump(mode="json"), asdict(labels), profile.name]
+    decided += [log.metadata[MOCAP]] if MOCAP in log.metadata else []
     numbers = [np.asarray(rule.base).tolist(), rule.scale.tolist(), rule.clip]
     key = content_key(FORMAT_VERSION, log.sha256, decided, numbers)
     return Entry(log.sha256, key, ingested.rollout, ingested.table, report_of(ingested, profile, labels))
@@ -409,6 +411,7 @@ def report_of(ingested: Ingested, profile: RobotProfile, labels: RunLabels) -> d
             "sha256": log.sha256,
             "format": log.format,
             "kind": log.recorded,
+            "mocap": log.metadata.get(MOCAP),
             "robot": profile.name,
             **asdict(labels),
             "usable_s": 0.0 if quality is None else quality.usable_s,
