@@ -11,7 +11,7 @@ from asap_core.errors import StageError
 from asap_core.rollouts.ingest.clock import clocked
 from asap_core.rollouts.ingest.generator import Take, TakeSettings, make_take
 from asap_core.rollouts.ingest.sync import Sync, synchronise
-from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec, rotvec_to_quat
+from asap_core.rotations import quat_conj, quat_mul, quat_to_rotvec, rotvec_to_quat, slerp
 
 
 def _synchronise(take: Take, **options: float) -> Sync:
@@ -93,6 +93,41 @@ def test_a_motion_that_repeats_is_refused() -> None:
     fine = np.arange(0.0, 20.0, 1 / 12000)
     result = synchronise(*_turning(1.0 + np.sin(2 * np.pi * fine)))
     assert any("repeats itself" in reason for reason in result.refused)
+
+
+def test_uncertainty_is_honest_where_the_turning_is_slow() -> None:
+    """The mocap's noise changes faster than what it measures, and must not pass for motion."""
+    misses = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        imu, mocap = np.arange(0.0, 8.0, 1 / 500), np.arange(0.0, 8.0, 1 / 120)
+        rates, phases = rng.uniform(1.0, 4.0, (3, 2)), rng.uniform(0.0, 2 * np.pi, (3, 2))
+        gyro = (np.sin(imu[:, None, None] * rates + phases)).sum(axis=2) / 4
+        result = synchronise(*_measured(imu, gyro, mocap, rng))
+        assert result.refused == ()
+        misses.append(result.clock.offset_s / result.offset_sigma_s)
+    assert 0.4 < np.sqrt(np.square(misses).mean()) < 1.6
+
+
+def test_speeds_that_repeat_where_the_turning_does_not_are_no_reason_to_refuse() -> None:
+    """Turning about one axis after another, equally fast each time: speeds say nothing, directions all."""
+    imu, mocap = np.arange(0.0, 12.0, 1 / 500), np.arange(0.0, 12.0, 1 / 120)
+    axis = (imu // 1.0).astype(int)
+    order = np.array([0, 1, 2, 0, 2, 1, 1, 0, 2, 2, 1, 0])
+    gyro = np.sin(np.pi * (imu % 1.0))[:, None] ** 2 * np.eye(3)[order[axis]]
+    result = synchronise(*_measured(imu, gyro, mocap, np.random.default_rng(0)))
+    assert result.refused == ()
+    assert 0.0 < result.ambiguity < 0.1
+    assert result.clock.offset_s == pytest.approx(0.0, abs=1.5e-3)
+
+
+def _measured(time: np.ndarray, rates: np.ndarray, at: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """IMU at `time` and mocap at `at`, with noise, of a body that turns with `rates` (N, 3) rad/s in its own frame."""
+    quats = [np.array([1.0, 0.0, 0.0, 0.0])]
+    for step, rate in zip(np.diff(time), (rates[1:] + rates[:-1]) / 2, strict=True):
+        quats.append(quat_mul(quats[-1], rotvec_to_quat(rate * step)))
+    wobble = rotvec_to_quat(rng.normal(0.0, np.radians(0.11), (len(at), 3)))
+    return time, rates + rng.normal(0.0, 5e-3, rates.shape), at, quat_mul(slerp(np.stack(quats), time, at), wobble)
 
 
 def test_a_still_body_is_refused() -> None:

@@ -1,7 +1,8 @@
 """The mocap's clock against the IMU's: offset, drift, mount rotation and gyro bias from the angular velocity of both.
 
 Coarse by correlation of the speeds of turning, which no mount or frame changes; then the mount by Wahba's problem; then
-all together by robust least squares. Uncertainties are those of that fit, with the residuals' autocorrelation.
+all together by robust least squares, from every offset that the speeds leave open. Uncertainties are those of that fit,
+with the residuals' autocorrelation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from asap_core.rollouts.ingest.body_rates import GRID_HZ, LEAST_S, BodyRates
 from asap_core.rotations import Array, quat_mul, quat_to_matrix, rotvec_to_quat
 
 LEAST_R2 = 0.9
-MOST_SECOND_PEAK = 0.9
+OPEN_PEAK = 0.9
+"""Peaks of the correlation of speeds above this share of the highest are tried. Speeds may repeat where the turning
+does not, so they alone refuse nothing."""
+MOST_AMBIGUITY = 0.5
+"""The best offset must leave less than this share of what the next one leaves of the gyro."""
+_MOST_PEAKS = 4
+_SAME_OFFSET_S = 0.02
+"""Fits that end closer than this are one."""
 MOST_OFFSET_SIGMA_S = 2e-3
 LEAST_EXCITATION = 0.2
 """rad/s rms."""
@@ -68,8 +76,8 @@ class Sync:
     """(3,) rad/s."""
     vector_r2: float
     """Share of the gyro's variance that the mocap's rates explain."""
-    second_peak: float
-    """Second peak of the correlation against the first."""
+    ambiguity: float
+    """What this offset leaves of the gyro's variance, as a share of what the next best leaves; 0 without one."""
     excitation: float
     """rad/s rms of the gyro about its mean."""
     refused: tuple[str, ...]
@@ -103,27 +111,29 @@ def synchronise(
     """
     mocap = BodyRates.of_orientations(mocap_time, mocap_quat)
     gyro = BodyRates.of_rates(imu_time, ang_vel)
-    coarse, second_peak = _coarse_offset(gyro, mocap, search_s)
-    problem = _Problem(gyro, mocap, coarse)
-    drifts = known_drift is None and problem.span_s >= LEAST_DRIFT_TAKE_S
-    fit = problem.solve(coarse, known_drift or 0.0, drifts)
+    coarse = _coarse_offsets(gyro, mocap, search_s)
+    fits = [_fit(gyro, mocap, offset, known_drift) for offset in coarse]
+    best = max((f for f in fits if f is not None), key=lambda f: f.r2, default=None)
+    if best is None:
+        raise StageError(f"mocap and imu: less than {LEAST_S:.0f} s in common at an offset of {coarse[0]:.3f} s")
+    drifts, ambiguity = best.drifts, _ambiguity(best, fits)
     excitation = float(np.sqrt(((gyro.values - gyro.values.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    offset_sigma = float(np.sqrt(fit.cov[0, 0]))
+    offset_sigma = float(np.sqrt(best.cov[0, 0]))
     return Sync(
-        clock=ClockMap(float(fit.x[0]), float(fit.x[1]), problem.reference_s),
+        clock=ClockMap(float(best.x[0]), float(best.x[1]), best.reference_s),
         offset_sigma_s=offset_sigma,
-        drift_sigma=float(np.sqrt(fit.cov[1, 1])) if drifts else (DRIFT_PRIOR if known_drift is None else 0.0),
+        drift_sigma=float(np.sqrt(best.cov[1, 1])) if drifts else (DRIFT_PRIOR if known_drift is None else 0.0),
         drift_fitted=drifts,
-        mount_quat=fit.mount,
-        gyro_bias=fit.x[5:8].copy(),
-        vector_r2=fit.r2,
-        second_peak=second_peak,
+        mount_quat=best.mount,
+        gyro_bias=best.x[5:8].copy(),
+        vector_r2=best.r2,
+        ambiguity=ambiguity,
         excitation=excitation,
-        refused=_gates(fit.r2, second_peak, offset_sigma, excitation),
+        refused=_gates(best.r2, ambiguity, offset_sigma, excitation),
     )
 
 
-def _gates(r2: float, second_peak: float, sigma: float, excitation: float) -> tuple[str, ...]:
+def _gates(r2: float, ambiguity: float, sigma: float, excitation: float) -> tuple[str, ...]:
     checks = (
         (excitation > LEAST_EXCITATION, f"turns at {excitation:.2f} rad/s rms, expected > {LEAST_EXCITATION}; {SHAKE}"),
         (
@@ -131,8 +141,9 @@ def _gates(r2: float, second_peak: float, sigma: float, excitation: float) -> tu
             f"mocap explains {r2:.2f} of the gyro, expected >= {LEAST_R2}: another body or order?",
         ),
         (
-            second_peak < MOST_SECOND_PEAK,
-            f"another offset fits {second_peak:.2f} as well, expected < {MOST_SECOND_PEAK}: it repeats itself; {SHAKE}",
+            ambiguity < MOST_AMBIGUITY,
+            f"the offset misfits {ambiguity:.2f} times as much as another, expected < {MOST_AMBIGUITY}: the motion "
+            f"repeats itself; {SHAKE}",
         ),
         (
             sigma < MOST_OFFSET_SIGMA_S,
@@ -142,8 +153,22 @@ def _gates(r2: float, second_peak: float, sigma: float, excitation: float) -> tu
     return tuple(text for passed, text in checks if not passed)
 
 
-def _coarse_offset(gyro: BodyRates, mocap: BodyRates, search_s: float) -> tuple[float, float]:
-    """The offset with the highest correlation of the speeds of turning, and its second peak against the first."""
+def _fit(gyro: BodyRates, mocap: BodyRates, offset: float, known_drift: float | None) -> _Fit | None:
+    """The fit from a coarse offset on; None where too little is in common there."""
+    try:
+        problem = _Problem(gyro, mocap, offset)
+    except StageError:
+        return None
+    return problem.solve(offset, known_drift or 0.0, known_drift is None and problem.span_s >= LEAST_DRIFT_TAKE_S)
+
+
+def _ambiguity(best: _Fit, fits: list[_Fit | None]) -> float:
+    others = [f.r2 for f in fits if f is not None and abs(f.x[0] - best.x[0]) > _SAME_OFFSET_S]
+    return (1 - best.r2) / max(1 - max(others), _TINY) if others else 0.0
+
+
+def _coarse_offsets(gyro: BodyRates, mocap: BodyRates, search_s: float) -> list[float]:
+    """Offsets at which the speeds of turning go together, the best first."""
     a, b = np.linalg.norm(mocap.values, axis=1), np.linalg.norm(gyro.values, axis=1)
     a = np.where(mocap.bad, np.median(a), a)
     a, b = a - a.mean(), b - b.mean()
@@ -158,12 +183,11 @@ def _coarse_offset(gyro: BodyRates, mocap: BodyRates, search_s: float) -> tuple[
     order = np.flatnonzero(near)
     order = order[np.argsort(offsets[order])]
     height = correlation[order]
-    peak = int(height.argmax())
     inner = (height[1:-1] >= height[:-2]) & (height[1:-1] >= height[2:])
-    others = np.flatnonzero(inner) + 1
-    others = others[others != peak]
-    second = float(height[others].max() / height[peak]) if len(others) and height[peak] > 0 else 0.0
-    return float(offsets[order[peak]]), max(second, 0.0)
+    peaks = np.append(height.argmax(), np.flatnonzero(inner) + 1)
+    peaks = peaks[height[peaks] >= OPEN_PEAK * height.max()]
+    peaks = np.unique(peaks)[np.argsort(-height[np.unique(peaks)])][:_MOST_PEAKS]
+    return [float(offset) for offset in offsets[order[peaks]]]
 
 
 @dataclass(frozen=True)
@@ -173,6 +197,8 @@ class _Fit:
     mount: Array
     cov: Array
     r2: float
+    drifts: bool
+    reference_s: float
 
 
 class _Problem:
@@ -190,6 +216,7 @@ class _Problem:
         self._time, self._gyro = gyro.time[rows], gyro.values[rows]
         self._number = rows // _EVERY
         self._mocap = CubicSpline(mocap.time, mocap.values)
+        self._slope = CubicSpline(gyro.time, gyro.values)(self._time, 1)
         self.reference_s = float((self._time[0] + self._time[-1]) / 2)
         self.span_s = float(self._time[-1] - self._time[0])
 
@@ -217,7 +244,7 @@ class _Problem:
         r2 = 1 - float((residual**2).sum() / ((self._gyro - self._gyro.mean(axis=0)) ** 2).sum())
         if drifts:
             x, mount, cov = _with_drift_prior(x, mount, cov)
-        return _Fit(x, mount, cov, r2)
+        return _Fit(x, mount, cov, r2, drifts, self.reference_s)
 
     def _wahba(self, x: Array) -> Array:
         """The rotation (4,) wxyz that turns the mocap's rates into the gyro's best."""
@@ -228,14 +255,17 @@ class _Problem:
         return _matrix_to_quat(u @ sign @ vt)
 
     def _linear(self, x: Array, mount: Array) -> tuple[Array, Array]:
-        """Residuals (N, 3) and their derivatives (N, 3, 8)."""
+        """Residuals (N, 3) and their derivatives (N, 3, 8).
+
+        The derivatives are those of the gyro, which equals the turned mocap but for noise that is far smaller: the
+        mocap's own would be noise that goes with the residuals' and makes the offset look better known than it is.
+        """
         at = self._time + x[0] + x[1] * (self._time - self.reference_s)
-        turn = quat_to_matrix(mount)
-        rates, slope = self._mocap(at) @ turn.T, self._mocap(at, 1) @ turn.T
+        rates = self._mocap(at) @ quat_to_matrix(mount).T
         jacobian = np.zeros((len(at), 3, 8))
-        jacobian[:, :, 0] = slope
-        jacobian[:, :, 1] = slope * (self._time - self.reference_s)[:, None]
-        jacobian[:, :, 2:5] = -_skew(rates)
+        jacobian[:, :, 0] = self._slope
+        jacobian[:, :, 1] = self._slope * (self._time - self.reference_s)[:, None]
+        jacobian[:, :, 2:5] = -_skew(self._gyro - x[5:8])
         jacobian[:, :, 5:8] = np.eye(3)
         return rates + x[5:8] - self._gyro, jacobian
 
