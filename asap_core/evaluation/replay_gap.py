@@ -1,9 +1,9 @@
 """How far the nominal simulator drifts from what a robot did, and how far it would from itself.
 
 A segment's recorded targets are replayed from its recorded start. Two things make the result differ from the record:
-the physics, and errors of the recorded states. The floor is a rough upper bound of what the second does alone: a segment
-is simulated nominally from its recorded start, taken for the truth, and again from that start with the errors of
-`StateErrors`. An error below the floor says nothing against the simulator; one above it does.
+the physics, and errors of the recorded states. The floor is a rough upper bound of what the second does alone: the
+segment is simulated nominally from its recorded start, taken for the truth, and again from that start with the errors
+of `StateErrors`. An error below the floor says nothing against the simulator; one above it does.
 """
 
 from __future__ import annotations

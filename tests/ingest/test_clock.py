@@ -106,6 +106,6 @@ def test_episodes_that_start_anew_follow_each_other() -> None:
     np.testing.assert_array_equal(found.stream.values["joint_pos"], values["joint_pos"])
     np.testing.assert_allclose(found.time[40:], found.time[39] + 1.0 + once, atol=1e-9)
     assert found.packets.duplicates == found.packets.out_of_order == 0
-    assert len(found.packets.gaps) == 1
+    assert len(found.packets.gaps) == found.packets.dropped == 0
     one = Stream("run", "joint_state", values, source_time=np.arange(80) * 0.02)
     assert in_line(one) is one

@@ -245,7 +245,20 @@ def _by_stamps(stream: Stream, stamps: Float64, repeats: int, run: float) -> Clo
         dropped=int(missing.sum()) if regular else 0,
         jitter_p95_s=jitter,
     )
-    return Clocked(take(stream, kept), time, packets)
+    return _without_episode_ends(Clocked(take(stream, kept), time, packets))
+
+
+def _without_episode_ends(found: Clocked) -> Clocked:
+    """What lies between two episodes is neither a gap nor lost."""
+    episode = found.stream.values.get("episode")
+    if episode is None:
+        return found
+    ends = found.time[:-1][np.diff(episode) != 0]
+    gaps = found.packets.gaps
+    between = np.isin(gaps[:, 0], ends)
+    lost = np.round((gaps[between, 1] - gaps[between, 0]) * found.packets.rate_hz) - 1
+    dropped = max(found.packets.dropped - int(lost.sum()), 0)
+    return replace(found, packets=replace(found.packets, gaps=gaps[~between], dropped=dropped))
 
 
 def is_line(residual: Float64, steps: Float64, period: float) -> bool:

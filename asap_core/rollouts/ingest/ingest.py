@@ -43,6 +43,13 @@ FORMAT_VERSION = 2
 """Of what ingest makes of a log; a change makes every log be read anew."""
 
 
+_NEEDED: Mapping[Kind, tuple[str, ...]] = {
+    "joint_state": ("joint_pos", "joint_vel"),
+    "joint_command": ("joint_target",),
+    "imu": ("ang_vel",),
+}
+
+
 class IngestSettings(Settings):
     """How logs are read."""
 
@@ -121,9 +128,8 @@ def ingest(
         other = _other_robot(streams)
         if other is not None:
             return _of_other_robot(log, meaning, streams, notes, *other, profile, settings)
-        missing = "joint states" if state is None else "joint commands"
-        have = "; ".join(f"{name}: {why}" for name, why in meaning.left_out.items())
-        reason = f"no {missing} of {profile.name}'s joints could be read" + (f" ({have})" if have else "")
+        kind: Kind = "joint_state" if state is None else "joint_command"
+        reason = _what_is_missing(kind, meaning, streams, profile)
         table = {} if state is None else stream_table(state, None, imu, None)
         return Ingested(log, meaning, streams, _sorted(notes), None, None, None, None, None, (), None, reason, table)
     return _with_steps(log, meaning, streams, notes, state, command, imu, profile, rule, settings, labels)
@@ -231,8 +237,20 @@ def _first(streams: Mapping[str, Clocked], kind: Kind, joints: tuple[str, ...]) 
 
 
 def _has_what_it_needs(stream: Stream) -> bool:
-    needed = {"joint_state": ("joint_pos", "joint_vel"), "joint_command": ("joint_target",), "imu": ("ang_vel",)}
-    return all(name in stream.values for name in needed[stream.kind])
+    return all(name in stream.values for name in _NEEDED[stream.kind])
+
+
+def _what_is_missing(kind: Kind, meaning: Understood, streams: Mapping[str, Clocked], profile: RobotProfile) -> str:
+    """Why there is no stream of `kind` with all of the robot's joints."""
+    reasons = [f"{name}: {why}" for name, why in meaning.left_out.items()]
+    for name, item in streams.items():
+        if item.stream.kind == kind:
+            fields = [field for field in _NEEDED[kind] if field not in item.stream.values]
+            joints = [joint for joint in profile.joint_names if joint not in (item.stream.labels or ())]
+            lacks = ", ".join([*fields, *joints[:3], *([f"{len(joints) - 3} more joints"] if len(joints) > 3 else [])])
+            reasons.append(f"{name}: it has no {lacks}")
+    what = "joint states" if kind == "joint_state" else "joint commands"
+    return f"no {what} of {profile.name}'s joints could be read" + (f" ({'; '.join(reasons)})" if reasons else "")
 
 
 def _mocap(
