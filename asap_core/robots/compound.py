@@ -8,7 +8,7 @@ import numpy as np
 
 from asap_core.robots.mjcf import link_centres, link_masses
 from asap_core.robots.physics import PhysicsSettings
-from asap_core.robots.profile import RobotProfile
+from asap_core.robots.profile import Quat, RobotProfile
 from asap_core.rotations import Array, quat_mul, quat_to_matrix, rotate
 
 
@@ -36,7 +36,7 @@ def carriers(profile: RobotProfile) -> dict[str, Carrier]:
     for body in profile.fixed_links:
         parent = found[body.parent or profile.links[0].name]
         pos = parent.pos + rotate(parent.quat, np.array(body.pos, float))
-        found[body.name] = Carrier(parent.link, pos, quat_mul(parent.quat, np.array(body.quat, float)))
+        found[body.name] = Carrier(parent.link, pos, quat_mul(parent.quat, _unit(body.quat)))
     return found
 
 
@@ -50,11 +50,16 @@ def compound_inertials(profile: RobotProfile, physics: PhysicsSettings) -> dict[
     parts: dict[str, list[Inertial]] = {link.name: [] for link in profile.links}
     for body in (*profile.links, *profile.fixed_links):
         at = carried[body.name]
-        axes = quat_to_matrix(quat_mul(at.quat, np.array(body.inertia_quat, float)))
+        axes = quat_to_matrix(quat_mul(at.quat, _unit(body.inertia_quat)))
         com = at.pos + rotate(at.quat, np.array(centres.get(body.name, body.com), float))
         inertia = axes @ np.diag(body.inertia) @ axes.T
         parts[at.link].append(Inertial(masses.get(body.name, body.mass), com, inertia))
     return {name: _joined(bodies) for name, bodies in parts.items()}
+
+
+def _unit(quat: Quat) -> Array:
+    """Tables give quaternions with six digits."""
+    return np.array(quat, float) / np.linalg.norm(quat)
 
 
 def _joined(parts: list[Inertial]) -> Inertial:

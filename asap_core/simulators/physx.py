@@ -21,6 +21,10 @@ from asap_core.simulators.protocol import Array, Ids, RobotState
 from asap_core.simulators.target_delay import TargetDelay
 
 _ALIKE = ("physics_dt", "control_dt", "drive", "self_collision")
+_SIDE_BY_SIDE = 3.0
+"""m between robots that cannot collide, and may meet."""
+_APART = 12.0
+"""m between robots that could."""
 _IN_THE_AIR = 50.0
 """m, of a root that no contact reaches."""
 _NO_TIME = 1e-6
@@ -72,6 +76,7 @@ class PhysxSimulator:
             link_prims(profile)[0],
             [link_prims(profile)[i] for i in profile.foot_index],
             num_envs,
+            _APART if self.physics.self_collision else _SIDE_BY_SIDE,
             self._write_physics,
             self._park,
         )

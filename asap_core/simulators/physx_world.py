@@ -19,8 +19,6 @@ from asap_core.errors import StageError
 from asap_core.robots.usd import ENVS, ROBOT
 
 Float32 = NDArray[np.float32]
-_SPACING = 3.0
-"""m between robots; where they cannot collide they may meet nonetheless."""
 
 
 class _Engine:
@@ -60,7 +58,8 @@ class PhysxWorld:
 
     Args:
         scene: USD text, of `asap_core.robots.usd.scene_usda`.
-        root: name of the robot's root link. feet: names of the links whose contact forces are wanted.
+        root: prim name of the robot's root link. feet: prim names of the links whose contact forces are wanted.
+        spacing: m between neighbours.
         on_attach: called with every new attachment, to write what the scene does not hold.
         on_leave: called before the scene goes, to remember the state.
     """
@@ -71,6 +70,7 @@ class PhysxWorld:
         root: str,
         feet: Sequence[str],
         num_envs: int,
+        spacing: float,
         on_attach: Callable[[], None],
         on_leave: Callable[[], None],
     ) -> None:
@@ -78,7 +78,7 @@ class PhysxWorld:
         self._on_attach, self._on_leave = on_attach, on_leave
         side = int(np.ceil(np.sqrt(num_envs)))
         places = np.arange(num_envs)
-        self.origins = np.stack([places % side, places // side, 0 * places], axis=1) * _SPACING
+        self.origins = np.stack([places % side, places // side, 0 * places], axis=1) * spacing
         """(N, 3) m, where each robot's own world lies in the scene."""
         self._engine = _engine()
         self._stage: Any = None
