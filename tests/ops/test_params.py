@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from asap_core.config import load_params
+from asap_core.config import Params, load_params
 from asap_core.errors import ConfigError
 from asap_core.training.settings import PretrainSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def load_changed(tmp_path: Path, key: str, value: Any) -> None:
+def load_changed(tmp_path: Path, key: str, value: Any) -> Params:
     """Load the project's params.yaml with one dotted key changed."""
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     *sections, last = key.split(".")
@@ -24,7 +24,7 @@ def load_changed(tmp_path: Path, key: str, value: Any) -> None:
         place = place.setdefault(section, {})
     place[last] = value
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(content))
-    load_params(tmp_path / "params.yaml")
+    return load_params(tmp_path / "params.yaml")
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,12 @@ def test_a_robot_file_is_found_beside_params(tmp_path: Path) -> None:
     write_profile(tmp_path / "profiles" / "own.json", get_profile("g1_23dof"), ["a note"])
     assert robot_version(params.robot) != first
     assert robot_version("g1_23dof") == ""
+
+
+def test_twin_may_run_in_another_engine(tmp_path: Path) -> None:
+    ours, theirs = load_params(ROOT / "params.yaml"), load_changed(tmp_path, "collect.backend", "physx")
+    assert (ours.target.backend, theirs.target.backend, theirs.simulation.backend) == ("mujoco", "physx", "mujoco")
+    assert theirs.target.physics == ours.target.physics == ours.collect.twin.physics(ours.simulation.physics)
+    assert theirs.target.physics != theirs.simulation.physics
+    with pytest.raises(ConfigError, match=r"collect\.backend: .*'mujoco' or 'physx'; found 'bullet'"):
+        load_changed(tmp_path, "collect.backend", "bullet")

@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from asap_core.errors import StageError
 from asap_core.robots import get_profile
 from asap_core.robots.mjcf import build_model
 from asap_core.robots.physics import PhysicsSettings
@@ -316,6 +317,12 @@ def test_self_collision_is_one_for_all_robots_of_a_scene():
     each = [PhysicsSettings(), PhysicsSettings(self_collision=True)]
     with pytest.raises(ValueError, match="share self_collision"):
         make_simulator(PROFILE, SimulationSettings(backend="physx"), 2, each)
+
+
+@pytest.mark.skipif(find_spec("ovphysx") is not None, reason="ovphysx is installed")
+def test_missing_engine_is_named_with_the_way_to_it():
+    with pytest.raises(StageError, match=r"ovphysx is not installed; `make install EXTRAS=dev,robot,physx`"):
+        simulator("physx")
 
 
 def test_feet_touch_when_standing_and_not_in_the_air(backend):
