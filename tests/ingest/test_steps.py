@@ -11,8 +11,9 @@ from asap_core.errors import ConfigError, StageError, UnknownNameError
 from asap_core.robots import get_profile
 from asap_core.rollouts.ingest.actions import ActionRule
 from asap_core.rollouts.ingest.clock import Clocked, clocked
-from asap_core.rollouts.ingest.steps import command_ticks, control_steps, low_pass
+from asap_core.rollouts.ingest.steps import LOW_PASS_HZ, command_ticks, control_steps, low_pass
 from asap_core.rollouts.ingest.streams import Stream
+from asap_core.rollouts.ingest.walking_twin import walk
 from asap_core.rotations import rotvec_to_quat
 
 PROFILE = get_profile("g1_23dof")
@@ -142,6 +143,14 @@ def test_the_low_pass_has_no_delay_and_removes_the_high() -> None:
     middle = slice(200, -200)
     np.testing.assert_allclose(out[middle, 0], slow[middle], atol=2e-4)
     assert np.abs(out[middle, 1]).max() < 1e-4
+
+
+def test_joint_velocities_of_footfalls_survive_the_low_pass() -> None:
+    """Measured at 20 Hz, the cutoff that is often used: 0.14 rad/s; noise alone: 0.005."""
+    twin = walk(PROFILE, 6.0)
+    noisy = twin.joint_vel + np.random.default_rng(0).normal(0.0, 5e-3, twin.joint_vel.shape)
+    away = (low_pass(twin.time, noisy, LOW_PASS_HZ) - twin.joint_vel)[250:-250]
+    assert np.sqrt((away**2).mean()) < 0.025
 
 
 def test_a_50_hz_log_is_taken_row_by_row_and_c17_holds() -> None:
