@@ -17,9 +17,9 @@ Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LOW_PASS_HZ = 100.0
-"""Lower, and what footfalls and 50 Hz targets do to the velocities goes with the noise. At 20 Hz the joint velocities of
-a published dance on a twin are wrong by 0.089 rad/s rms instead of 0.026, and the twin's own physics, replayed from such
-states, miss it by 12.4 mm after 1 s instead of 6.5; of a robot that only stands both are alike (1.1 mm)."""
+"""Lower, and what footfalls and 50 Hz targets do to the velocities goes with the noise. At 20 Hz the joint velocities
+of a published dance on a twin are wrong by 0.089 rad/s rms instead of 0.026, and the twin's own physics, replayed from
+such states, miss it by 12.4 mm after 1 s instead of 6.5; of a robot that only stands both are alike (1.1 mm)."""
 LONGEST_STATE_GAP_S = 0.06
 _SAME_RATE = 0.1
 """A log whose samples are as far apart as the control steps, within this share, is taken row by row."""
