@@ -30,8 +30,9 @@ def dvc_hashes(root: Path) -> dict[str, str]:
 
 
 def lineage_tags(root: Path) -> dict[str, str]:
-    """Tags for a model version made now from the project at `root`."""
-    tags = {f"dvc:{path}": digest for path, digest in dvc_hashes(root).items() if path.startswith(("data/", "models/"))}
+    """Tags for a model version made now from the project at `root`; MLflow allows no `=` in their names."""
+    outputs = {path: digest for path, digest in dvc_hashes(root).items() if path.startswith(("data/", "models/"))}
+    tags = {f"dvc:{path.replace('=', ':')}": digest for path, digest in outputs.items()}
     params = root / "params.yaml"
     return {
         "git_commit": git_commit(root),
