@@ -7,130 +7,143 @@ costs is the difference. The twin's controller is `standing_twin`; its actions a
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
-from asap_core.alignment.fit import DeltaFitter
+from asap_core.alignment.corrected import Corrected, Rival
+from asap_core.alignment.physics_fit import SysIdSettings
 from asap_core.alignment.replay import HORIZONS_S, cut_segments, horizon_errors, horizon_steps, replay_distance
-from asap_core.alignment.settings import AlignSettings, RefineSettings
-from asap_core.environments.correction import NoCorrection
+from asap_core.alignment.sysid import SysIdRival
+from asap_core.alignment.sysid_parameters import Parameter, sysid_parameters
 from asap_core.errors import StageError
 from asap_core.robots import get_profile
+from asap_core.robots.mjcf import per_joint
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.actions import ActionRule
+from asap_core.rollouts.ingest.findings import worst
 from asap_core.rollouts.ingest.ingest import Ingested, ingest
 from asap_core.rollouts.ingest.readers import read_log
 from asap_core.rollouts.ingest.standing_twin import Stand, fell, stand
+from asap_core.rollouts.ingest.sync import Sync
 from asap_core.rollouts.ingest.twin_log import TWIN, SensorSettings, TwinRecord, write_twin_log
-from asap_core.rollouts.record import Rollout
-from asap_core.rollouts.settings import SPLITS, Split, TwinSettings
-from asap_core.simulators.factory import make_simulator
+from asap_core.rollouts.record import Rollout, concatenate
+from asap_core.rollouts.settings import TwinSettings
 from asap_core.simulators.settings import SimulationSettings
 
 Array = NDArray[np.floating]
+Source = Literal["logged", "exact"]
 NOMINAL = SimulationSettings(physics=PhysicsSettings(physics_dt=0.002))
-LINEAR = AlignSettings(ridge=(1.0, 10.0), residual_epochs=0, refine=RefineSettings(iterations=0))
-"""Linear candidates only: a fit of a minute."""
 _SCALE = 0.25
+_WIDE = {"knee": 0.45, "turn": 0.2, "waist": 0.6, "arms": 0.9}
+FIT = (Stand(seed=0), Stand(seed=0, **_WIDE))
+VALIDATION = (Stand(seed=3),)
+HELDOUT = (Stand(seed=1),)
+_MOST_ROBOTS = 64
+_SOURCES: tuple[Source, ...] = ("logged", "exact")
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is altered in the twin, what lies between it and its log, and how long it is recorded."""
+    """What is altered in the twin, what lies between it and its log, and how long each log is."""
 
     altered: PhysicsSettings
     delay_s: float = 0.0
-    sensors: SensorSettings = field(default_factory=SensorSettings)
-    fit_s: float = 40.0
-    other_s: float = 15.0
-
-
-@dataclass(frozen=True)
-class Aligned:
-    """Open-loop errors by horizon in s, mm, on held-out pieces of the twin's own states, and the model."""
-
-    zero: dict[float, float]
-    delta: dict[float, float]
-    model: DeltaActionModel
+    """A multiple of 2 ms."""
+    sensors: SensorSettings = field(default_factory=lambda: SensorSettings(mocap_drift=40e-6))
+    fit_s: float = 20.0
+    """Of each log of `FIT`."""
+    other_s: float = 10.0
 
     @property
-    def ratio(self) -> float:
-        """At the longest horizon, corrected over uncorrected."""
-        return self.delta[HORIZONS_S[-1]] / self.zero[HORIZONS_S[-1]]
+    def truth(self) -> PhysicsSettings:
+        """The twin's physics in the terms of SysID."""
+        delay = {"physics_dt": NOMINAL.physics.physics_dt, "action_delay_s": self.delay_s}
+        return PhysicsSettings.model_validate(self.altered.model_dump() | delay)
 
 
 @dataclass(frozen=True)
-class TruthResult:
-    """One trial."""
+class Run:
+    """A log and the twin's own states."""
 
-    ingested: Mapping[Split, Ingested]
-    records: Mapping[Split, TwinRecord]
-    from_log: Aligned
-    from_states: Aligned
+    record: TwinRecord
+    ingested: Ingested
+    logged: Rollout
+    exact: Rollout
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The logs of one trial."""
+
+    fit: tuple[Run, ...]
+    validation: tuple[Run, ...]
+    heldout: tuple[Run, ...]
+
+    def align(self, rival: Rival, source: Source, cache: Path) -> Corrected:
+        """Fit on the logs as ingested, or on the twin's own states."""
+        fit, validation = (concatenate([getattr(r, source) for r in split]) for split in (self.fit, self.validation))
+        return rival.fit(fit, validation, 0, cache)
 
 
 def bench() -> dict[str, float]:
-    """The twin of `params.yaml` behind 6 ms and a drifting clock, and one whose leg gains are 0.8 times the nominal.
+    """The twin of `params.yaml` behind 6 and 20 ms and a drifting clock; SysID on its logs and on its own states.
 
     Returns:
-        errors of lag and offset in ms, the share of the open-loop error that is left at 1 s by alignment on the
-        log and on the twin's own states, and by group of joints the slope of Δq, −0.2 in truth.
+        worst errors of lag and offset; for each altered parameter its truth, and value and standard deviation from the
+        log and from the twin's own states; held-out open-loop errors in mm at 0.25, 0.5 and 1 s, nominal and aligned
+        on either, on ingested logs and on the twin's own states.
     """
-    profile, figures = get_profile("g1_23dof"), {}
-    sensors = SensorSettings(mocap_drift=40e-6)
-    legs = PhysicsSettings(strength={"hip": 0.8, "knee": 0.8, "ankle": 0.8})
-    trials = {
-        "altered": Trial(TwinSettings().physics(PhysicsSettings()), 0.006, sensors),
-        "gains": Trial(legs, 0.0, sensors),
-    }
-    for name, trial in trials.items():
-        result = run_trial(trial)
-        fit = result.ingested["fit"]
-        if fit.lag is not None and fit.lag.lag_s is not None:
-            figures[f"{name}_lag_error_ms"] = 1e3 * (fit.lag.lag_s - trial.delay_s)
-        if fit.sync is not None:
-            truth = sensors.mocap_offset_s + sensors.mocap_drift * fit.sync.clock.reference_s
-            figures[f"{name}_offset_error_ms"] = 1e3 * (fit.sync.clock.offset_s - truth)
-        for source, aligned in (("log", result.from_log), ("states", result.from_states)):
-            figures[f"{name}_open_loop_1s_mm_zero"] = aligned.zero[HORIZONS_S[-1]]
-            figures[f"{name}_ratio_{source}"] = aligned.ratio
-    for source, aligned in (("log", result.from_log), ("states", result.from_states)):
-        slopes = stiffness_slopes(aligned, result.records["heldout"], profile, ("hip", "knee", "ankle"))
-        for part, (slope, correlation) in zip(("hip", "knee", "ankle"), slopes.tolist(), strict=True):
-            figures |= {f"{part}_slope_{source}": slope, f"{part}_correlation_{source}": correlation}
+    figures: dict[str, float] = {}
+    for delay_s in (0.006, 0.02):
+        trial = Trial(TwinSettings().physics(PhysicsSettings()), delay_s)
+        with tempfile.TemporaryDirectory() as folder:
+            runs = record(trial, Path(folder))
+            aligned = {source: runs.align(sysid(), source, Path(folder) / source) for source in _SOURCES}
+        found = {**_clock_figures(runs, trial), **_values(trial, aligned), **_open_loop_figures(runs, aligned)}
+        figures |= {f"delay_{1e3 * delay_s:.0f}ms_{key}": value for key, value in found.items()}
     return figures
 
 
-def run_trial(trial: Trial, settings: AlignSettings = LINEAR, seed: int = 0) -> TruthResult:
-    """Record, log, ingest and align; the alignment on the twin's own states beside it.
+def sysid(seconds: float = 6.0) -> SysIdRival:
+    """SysID on `seconds` of each iteration's replay, from `NOMINAL`."""
+    return SysIdRival(get_profile("g1_23dof"), NOMINAL, SysIdSettings(seconds=seconds))
+
+
+def record(trial: Trial, folder: Path) -> Runs:
+    """Record, log and ingest; logs are written to `folder`.
 
     Raises:
-        StageError: the twin fell, or ingest gave no rollout.
+        StageError: the twin fell, ingest gave no rollout by mocap, or found an error in the log.
     """
     profile = get_profile("g1_23dof")
-    records, done = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        for k, split in enumerate(SPLITS):
-            seconds = trial.fit_s if split == "fit" else trial.other_s
-            records[split] = stand(profile, seconds, trial.altered, trial.delay_s, Stand(seed=3 * seed + k))
-            if fell(records[split]):
-                raise StageError(f"the twin of split {split} fell")
-            path = Path(folder) / f"{split}.mcap"
-            write_twin_log(path, records[split], 3 * seed + k, trial.sensors)
-            done[split] = ingest(read_log(path), profile, _rule(profile))
-        exact = {split: exact_rollout(record, profile) for split, record in records.items()}
-        logged = {split: _of_log(split, item) for split, item in done.items()}
-        fits = [
-            _align(profile, rollouts, exact["heldout"], settings, seed, Path(folder) / name)
-            for name, rollouts in (("log", logged), ("states", exact))
-        ]
-    return TruthResult(done, records, *fits)
+    fit = tuple(run(profile, trial, movement, trial.fit_s, folder) for movement in FIT)
+    validation, heldout = (
+        tuple(run(profile, trial, movement, trial.other_s, folder) for movement in split)
+        for split in (VALIDATION, HELDOUT)
+    )
+    return Runs(fit, validation, heldout)
+
+
+def run(profile: RobotProfile, trial: Trial, movement: Stand, seconds: float, folder: Path) -> Run:
+    """One log, written to `folder`, and what ingest makes of it.
+
+    Raises:
+        StageError: the twin fell, ingest gave no rollout by mocap, or found an error in the log.
+    """
+    truth = stand(profile, seconds, trial.altered, trial.delay_s, movement)
+    if fell(truth):
+        raise StageError(f"the twin fell: {movement}")
+    path = folder / "run.mcap"
+    write_twin_log(path, truth, movement.seed, trial.sensors)
+    done = ingest(read_log(path), profile, _rule(profile))
+    if done.rollout is None or done.root is None or done.root.kind != "mocap+imu" or worst(done.findings) == "error":
+        raise StageError(f"ingest made no sound rollout by mocap: {[f.text for f in done.findings]}")
+    return Run(truth, done, done.rollout, exact_rollout(truth, profile))
 
 
 def exact_rollout(record: TwinRecord, profile: RobotProfile) -> Rollout:
@@ -162,54 +175,75 @@ def exact_rollout(record: TwinRecord, profile: RobotProfile) -> Rollout:
     )
 
 
-def stiffness_slopes(aligned: Aligned, record: TwinRecord, profile: RobotProfile, parts: tuple[str, ...]) -> Array:
-    """(parts, 2) slope and correlation of the model's Δq on (target − angle) − kd / kp · speed, by part of joint names.
+def true_values(profile: RobotProfile, trial: Trial) -> dict[str, float]:
+    """What SysID should find, by parameter, for those in which the twin differs from `NOMINAL`."""
+    values = {p.name: _value(profile, trial.truth, p) for p in sysid_parameters(profile, NOMINAL.physics)}
+    nominal = {p.name: p.nominal for p in sysid_parameters(profile, NOMINAL.physics)}
+    return {name: value for name, value in values.items() if value != nominal[name]}
 
-    A drive whose gains are β times the nominal ones is the nominal drive with Δq = (β − 1) times that.
-    """
-    rollout = exact_rollout(record, profile)
-    rows = rollout.transitions()
-    correction = DeltaCorrection(aligned.model.predict)
-    steps = (correction(rollout.state.take(np.array([k])), rollout.joint_target[[k]]) for k in rows)
-    delta = np.concatenate(list(steps))
-    damping = np.asarray(profile.kd) / np.asarray(profile.kp)
-    asked = rollout.joint_target[rows] - rollout.state.joint_pos[rows] - damping * rollout.state.joint_vel[rows]
-    out = []
-    for part in parts:
-        joints = [k for k, name in enumerate(profile.joint_names) if part in name]
-        x, y = (values[:, joints] - values[:, joints].mean(axis=0) for values in (asked, delta))
-        out.append(
-            [float((x * y).sum() / (x * x).sum()), float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))]
-        )
-    return np.array(out)
+
+def open_loop(profile: RobotProfile, corrected: Corrected, rollout: Rollout) -> dict[float, float]:
+    """mm by horizon in s, of a simulator that replays a rollout's targets."""
+    steps = horizon_steps(HORIZONS_S[-1], NOMINAL.physics.control_dt)
+    segments = cut_segments(rollout, profile, steps, steps // 2)
+    simulator = corrected.simulator(profile, NOMINAL, min(segments.num, _MOST_ROBOTS))
+    distance = replay_distance(simulator, profile, segments, corrected.correction)
+    return horizon_errors(distance, NOMINAL.physics.control_dt)
+
+
+def _clock_figures(runs: Runs, trial: Trial) -> dict[str, float]:
+    errors: dict[str, list[float]] = {"lag_error_ms": [], "offset_error_ms": [], "offset_error_sigmas": []}
+    for item in (*runs.fit, *runs.validation, *runs.heldout):
+        lag, sync = item.ingested.lag, item.ingested.sync
+        if lag is not None and lag.lag_s is not None:
+            errors["lag_error_ms"].append(1e3 * (lag.lag_s - trial.delay_s))
+        if sync is not None:
+            away = offset_error(sync, trial.sensors)
+            errors["offset_error_ms"].append(1e3 * away)
+            errors["offset_error_sigmas"].append(away / sync.offset_sigma_s)
+    return {f"worst_{name}": max(values, key=abs) for name, values in errors.items() if values}
+
+
+def _values(trial: Trial, aligned: dict[Source, Corrected]) -> dict[str, float]:
+    figures = {}
+    for name, truth in true_values(get_profile("g1_23dof"), trial).items():
+        figures[f"{name}_truth"] = truth
+        for source, corrected in aligned.items():
+            estimate = corrected.report["parameters"][name]
+            figures |= {f"{name}_{source}": estimate["value"], f"{name}_{source}_std": estimate["std"]}
+    return figures
+
+
+def _open_loop_figures(runs: Runs, aligned: dict[Source, Corrected]) -> dict[str, float]:
+    profile = get_profile("g1_23dof")
+    rivals = {"nominal": Corrected("zero", NOMINAL.physics), **{f"by_{s}": c for s, c in aligned.items()}}
+    judges = {source: concatenate([getattr(r, source) for r in runs.heldout]) for source in _SOURCES}
+    return {
+        f"{name}_on_{judge}_{horizon:g}s_mm": error
+        for name, corrected in rivals.items()
+        for judge, rollout in judges.items()
+        for horizon, error in open_loop(profile, corrected, rollout).items()
+    }
+
+
+def _value(profile: RobotProfile, physics: PhysicsSettings, p: Parameter) -> float:
+    """The parameter's value in `physics`."""
+    if p.field.endswith("_of"):
+        kind = p.field.removesuffix("_of")
+        at = next(i for i, name in enumerate(profile.joint_names) if p.key in name)
+        return float(per_joint(profile, kind, getattr(physics, kind), getattr(physics, p.field))[at])
+    stored = getattr(physics, p.field)
+    if not p.key:
+        return float(stored)
+    return p.nominal if p.key not in stored else float(stored[p.key] if p.axis < 0 else stored[p.key][p.axis])
+
+
+def offset_error(sync: Sync, sensors: SensorSettings) -> float:
+    """s by which the mocap's clock was misjudged, in the middle of the take."""
+    clock = sync.clock
+    return clock.offset_s - sensors.mocap_offset_s - sensors.mocap_drift * clock.reference_s
 
 
 def _rule(profile: RobotProfile) -> ActionRule:
     pose = dict(zip(profile.joint_names, np.asarray(profile.default_joint_pos).tolist(), strict=True))
     return ActionRule.from_values(profile, pose, _SCALE)
-
-
-def _of_log(split: Split, done: Ingested) -> Rollout:
-    if done.rollout is None:
-        raise StageError(f"ingest made no rollout of split {split}: {done.why_no_rollout}")
-    return done.rollout
-
-
-def _align(
-    profile: RobotProfile,
-    rollouts: dict[Split, Rollout],
-    judge: Rollout,
-    settings: AlignSettings,
-    seed: int,
-    cache: Path,
-) -> Aligned:
-    """Fit on `rollouts`, replay `judge`."""
-    fit = DeltaFitter(profile, NOMINAL, rollouts, settings, seed, cache).run()
-    steps = horizon_steps(HORIZONS_S[-1], NOMINAL.physics.control_dt)
-    segments = cut_segments(judge, profile, steps, steps // 2)
-    simulator = make_simulator(profile, NOMINAL, segments.num)
-    errors = [
-        horizon_errors(replay_distance(simulator, profile, segments, correction), NOMINAL.physics.control_dt)
-        for correction in (NoCorrection(), DeltaCorrection(fit.chosen.model.predict))
-    ]
-    return Aligned(errors[0], errors[1], fit.chosen.model)
