@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asap_core.errors import InputFileError
-from asap_core.evaluation.replay_gap import ReplayGapRow, replay_gap
+from asap_core.evaluation.replay_gap import ReplayGapRow, errors_of, replay_gap
 from asap_core.files import read_object
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.dataset import load_split
@@ -42,5 +42,6 @@ def gaps_of(folder: Path, split: Split, profile: RobotProfile, simulation: Simul
         raise InputFileError(folder, f"no report of a log in split {split}; asap ingest -o makes such a data set")
     rollout = load_split(folder, split, profile, simulation.physics.control_dt)
     simulator = make_simulator(profile, simulation, _MOST_ROBOTS)
-    rows = replay_gap(rollout, profile, simulator)
+    bases = {str(report["base_velocity"]) for report in reports if report.get("base_velocity") is not None}
+    rows = replay_gap(rollout, profile, simulator, errors_of(bases))
     return Gaps(len(reports), str(rollout.source.get("kind")), gap_of_logs(reports), rows)

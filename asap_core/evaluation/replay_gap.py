@@ -8,6 +8,7 @@ of `StateErrors`. An error below the floor says nothing against the simulator; o
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,9 +48,16 @@ class StateErrors:
     """rad/s."""
 
 
-BY_BASE = {"mocap": StateErrors(root_lin_vel=4e-3, root_ang_vel=0.08), "mocap+imu": StateErrors()}
-"""By how the base's motion was had; anything else has `ESTIMATED`, a guess."""
-ESTIMATED = StateErrors(root_pos=0.02, root_lin_vel=0.05)
+_BY_BASE = {"mocap": StateErrors(root_lin_vel=4e-3, root_ang_vel=0.08), "mocap+imu": StateErrors()}
+_ESTIMATED = StateErrors(root_pos=0.02, root_lin_vel=0.05)
+"""A guess: without mocap they depend on the log."""
+
+
+def errors_of(bases: Set[str]) -> StateErrors:
+    """The errors of logs whose bases were had in these ways: those of the least exact one."""
+    if not bases or bases - _BY_BASE.keys():
+        return _ESTIMATED
+    return _BY_BASE["mocap" if "mocap" in bases else "mocap+imu"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ def replay_gap(
     Raises:
         StageError: no episode lasts the longest horizon.
     """
-    errors = errors or BY_BASE.get(str(rollout.source.get("base_velocity")), ESTIMATED)
+    errors = errors or errors_of({str(rollout.source.get("base_velocity"))})
     steps = horizon_steps(HORIZONS_S[-1], simulator.control_dt)
     segments = cut_segments(rollout, profile, steps, steps // 2)
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from asap_core.evaluation.replay_gap import ReplayGapRow, replay_gap
+from asap_core.evaluation.replay_gap import ReplayGapRow, errors_of, replay_gap
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.rollouts.ingest.actions import ActionRule
@@ -55,6 +55,12 @@ def test_a_twin_of_other_physics_is_above_the_floor(logs: dict[str, Path]) -> No
     assert [row.horizon_s for row in rows] == [0.25, 0.5, 1.0]
     for row in rows:
         assert row.error.low > 2 * row.floor.high
+
+
+def test_a_set_has_the_errors_of_its_least_exact_logs() -> None:
+    fused, alone, guessed = (errors_of(bases) for bases in ({"mocap+imu"}, {"mocap", "mocap+imu"}, {"estimated"}))
+    assert fused.root_lin_vel < alone.root_lin_vel < guessed.root_lin_vel
+    assert errors_of(set()) == guessed
 
 
 def test_the_command_prints_both_tables(logs: dict[str, Path], tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -98,10 +100,12 @@ def test_streams_without_a_clock_are_refused(stamps: np.ndarray, words: str) -> 
         clocked(_stream(stamps))
 
 
-def test_episodes_that_start_anew_follow_each_other() -> None:
+@pytest.mark.parametrize("stamps", ["source_time", "receive_time"])
+def test_episodes_that_start_anew_follow_each_other(stamps: str) -> None:
     once = np.arange(40) * 0.02
     values = {"joint_pos": np.arange(80.0)[:, None], "episode": np.repeat([0, 1], 40)}
-    twice = Stream("set", "joint_state", values, source_time=np.tile(once, 2))
+    times: dict[str, Any] = {stamps: np.tile(once, 2)}
+    twice = Stream("set", "joint_state", values, **times)
     found = clocked(in_line(twice))
     np.testing.assert_array_equal(found.stream.values["joint_pos"], values["joint_pos"])
     np.testing.assert_allclose(found.time[40:], found.time[39] + 1.0 + once, atol=1e-9)

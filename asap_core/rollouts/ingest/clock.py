@@ -104,14 +104,16 @@ def in_line(stream: Stream) -> Stream:
     """A stream whose stamps start anew with every `episode`, its episodes one after the other, a gap of
     `EPISODE_GAP_PERIODS` between them. Any other stream comes back as it is.
     """
-    stamps, episode = stream.source_time, stream.values.get("episode")
+    field = "receive_time" if stream.source_time is None else "source_time"
+    stamps, episode = getattr(stream, field), stream.values.get("episode")
     if stamps is None or episode is None or not (np.diff(stamps)[np.diff(episode) != 0] < 0).any():
         return stream
     time, steps = stamps.copy(), np.diff(stamps)
     gap = EPISODE_GAP_PERIODS * float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
     for first in np.flatnonzero(np.diff(episode)) + 1:
         time[first:] += time[first - 1] + gap - time[first]
-    return replace(stream, source_time=time)
+    moved: dict[str, Any] = {field: time}
+    return replace(stream, **moved)
 
 
 def take(stream: Stream, rows: Rows | NDArray[np.bool_]) -> Stream:
