@@ -39,8 +39,8 @@ class PhysxSimulator:
     """N robots under `PhysicsSettings` in single precision, on one thread.
 
     The process has one PhysX scene. Several simulators may live; the one in use holds the scene, and a change of hands
-    takes a tenth of a second, so do not alternate step by step. From a `set_state` of all
-    robots on, equal calls give equal bits.
+    takes a tenth of a second, so do not alternate step by step. From a `set_state` of all robots on, equal calls give
+    equal bits.
 
     Args:
         profile: the robot.
