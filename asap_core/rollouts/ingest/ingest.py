@@ -167,6 +167,8 @@ def _with_steps(
     rollout = None
     if rule is None:
         why = "the raw actions are unknown: give --policy, or --action-default and --action-scale"
+    elif meaning.contradictions:
+        why = f"the data speak against what the log says: {meaning.contradictions[0]}"
     elif root is not None:
         if quality.runs:
             rollout = _rollout(meaning.log, steps, settings.control_dt, root, quality, profile, labels)

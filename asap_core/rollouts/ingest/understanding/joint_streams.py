@@ -24,7 +24,7 @@ from asap_core.rollouts.ingest.understanding.notes import Reading
 from asap_core.rollouts.ingest.understanding.options import UnderstandOptions
 from asap_core.rollouts.ingest.understanding.rates import column_match, rate_slope, windows
 from asap_core.rollouts.ingest.understanding.time_unit import stamps_of
-from asap_core.rollouts.ingest.understanding.units import ANGLE_UNITS, angle_unit, velocity_unit
+from asap_core.rollouts.ingest.understanding.units import ANGLE_UNITS, angle_unit, target_unit, velocity_unit
 from asap_core.rotations import Array
 
 _PER_JOINT = (
@@ -223,7 +223,7 @@ def _read_command(stream: Stream, states: list[Stream], options: UnderstandOptio
         reading.left_out[stream.name] = "it has no joint_target"
         return None
     stream = _used_motors(stream)
-    found = angle_unit(f"angle unit of {stream.name}", "--angle-unit", np.asarray(stream.values["joint_target"], float))
+    found = _target_unit(stream, states)
     unit = reading.settle(found, options.angle_unit, stream.declared.get("angle_unit"))
     if unit is None:
         reading.left_out[stream.name] = "its angle unit is open"
@@ -239,6 +239,15 @@ def _read_command(stream: Stream, states: list[Stream], options: UnderstandOptio
         evidence = JointEvidence(np.asarray(stream.values["joint_target"], float))
         return _named(stream, evidence, None, question, "--command-order", reading)
     return _as_moved(stream, fitting[0], question, reading)
+
+
+def _target_unit(stream: Stream, states: list[Stream]) -> Decision:
+    """By the states that follow the targets, if there are some of as many joints; else by their size."""
+    question, target = f"angle unit of {stream.name}", np.asarray(stream.values["joint_target"], float)
+    for state in states:
+        if state.values["joint_pos"].shape[1] == target.shape[1]:
+            return target_unit(question, "--angle-unit", target, np.asarray(state.values["joint_pos"], float))
+    return angle_unit(question, "--angle-unit", target)
 
 
 def _as_moved(stream: Stream, state: Stream, question: str, reading: Reading) -> Stream | None:

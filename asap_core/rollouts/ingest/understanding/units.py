@@ -47,6 +47,17 @@ def angle_unit(question: str, option: str, joint_pos: Array) -> Decision:
     return decide(question, scores, how, option, 0.3, 0.5)
 
 
+def target_unit(question: str, option: str, target: Array, joint_pos: Array) -> Decision:
+    """Unit of joint targets (N, J) by their size over that of the positions (M, J) in rad that follow them.
+
+    A target may lie beyond any joint's limit, so its size alone tells less than that of a position.
+    """
+    ratio = float(np.sqrt(np.nanmean(target**2)) / max(float(np.sqrt(np.nanmean(joint_pos**2))), 1e-6))
+    scores = {unit: -abs(float(np.log(max(ratio, 1e-9) * factor))) for unit, factor in ANGLE_UNITS.items()}
+    how = f"targets over positions {ratio:.3g}"
+    return replace(decide(question, scores, how, option, _SLOPE_MARGIN), unit="ln")
+
+
 def velocity_unit(question: str, option: str, slope: Slope, angle: str) -> Decision:
     """Unit of joint velocities beside angles in `angle`, by their slope over what positions and stamps show."""
     if not slope.r2 >= _SLOPE_R2:
