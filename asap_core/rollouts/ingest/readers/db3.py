@@ -18,6 +18,7 @@ import numpy as np
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers.blocks import Block, Channel, Sink
 from asap_core.rollouts.ingest.readers.collect import Collector
+from asap_core.rollouts.ingest.readers.magic import begins_with
 from asap_core.rollouts.ingest.streams import Log
 
 MAGIC = b"SQLite format 3\0"
@@ -28,11 +29,7 @@ _SIDE_FILES = ("-wal", "-journal")
 
 def sniff(path: Path) -> bool:
     """Whether a file is an SQLite database."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return begins_with(path, MAGIC)
 
 
 def read(path: Path) -> Log:

@@ -17,6 +17,7 @@ from asap_core.files import sha256_file
 from asap_core.rollouts.ingest.readers.assembly import Field, array_fields, make_streams, unread
 from asap_core.rollouts.ingest.readers.extras import require
 from asap_core.rollouts.ingest.readers.field_names import time_column
+from asap_core.rollouts.ingest.readers.magic import begins_with
 from asap_core.rollouts.ingest.streams import Log, Stream
 
 FORMAT = "hdf5"
@@ -29,13 +30,7 @@ _RATES = ("fps", "rate", "frequency", "hz")
 
 def sniff(path: Path) -> bool:
     """The signature of HDF5 at the start."""
-    if not path.is_file():
-        return False
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return path.is_file() and begins_with(path, MAGIC)
 
 
 def read(path: Path) -> Log:

@@ -27,6 +27,7 @@ from mcap.records import Chunk, Metadata, Schema
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers.blocks import Block, Channel, Sink
 from asap_core.rollouts.ingest.readers.collect import Collector
+from asap_core.rollouts.ingest.readers.magic import begins_with
 from asap_core.rollouts.ingest.streams import Log
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -41,11 +42,7 @@ _DAMAGED = (McapError, struct.error, UnicodeDecodeError, ValueError, MemoryError
 
 def sniff(path: Path) -> bool:
     """Whether a file begins with MCAP's magic bytes."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return begins_with(path, MAGIC)
 
 
 def read(path: Path) -> Log:

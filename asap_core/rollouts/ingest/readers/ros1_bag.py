@@ -19,6 +19,7 @@ import numpy as np
 from asap_core.errors import InputFileError
 from asap_core.rollouts.ingest.readers.blocks import Block, Channel
 from asap_core.rollouts.ingest.readers.collect import Collector
+from asap_core.rollouts.ingest.readers.magic import begins_with
 from asap_core.rollouts.ingest.streams import Log
 
 MAGIC = b"#ROSBAG V2.0\n"
@@ -35,11 +36,7 @@ _DAMAGED = (ValueError, KeyError, struct.error, RuntimeError, EOFError, OSError,
 
 def sniff(path: Path) -> bool:
     """Whether a file begins as a ROS 1 bag does."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return begins_with(path, MAGIC)
 
 
 def read(path: Path) -> Log:
