@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from asap_core.settings import Settings
-
 if TYPE_CHECKING:
     from rich.console import Console
 
     from asap_core.evaluation.replay_gap import ReplayGapRow
     from asap_core.rollouts.ingest.gap import JointGap
     from asap_core.rollouts.ingest.ingest import Ingested
+    from asap_core.settings import Settings
     from tasks.ingest import LogResult
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound="Settings")
 _COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
