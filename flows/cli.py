@@ -14,6 +14,7 @@ import typer
 
 from asap_core.errors import AsapError, ConfigError, StageError
 from flows.commands import ingest, motions, profile, screen, training
+from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,8 +36,6 @@ training.add_to(app)
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
 Root = Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")]
 HERE = Path(".")
-_PIPE_WIDTH = 160
-"""Characters of a table that goes to a file or a pipe."""
 
 
 @app.command()
@@ -275,9 +274,7 @@ def _print_comparison(root: Path) -> None:
 
 
 def _print_rich(table: Table) -> None:
-    from rich.console import Console
-
-    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
+    wide_console().print(table)
 
 
 def _cell(value: Any) -> str:

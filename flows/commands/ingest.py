@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from flows.commands.console import wide_console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -142,7 +144,7 @@ def _code(result: LogResult) -> int:
 
 
 def _print_result(result: LogResult) -> None:
-    console = _console()
+    console = wide_console()
     console.print(f"\n[bold]{result.path}[/bold]: {result.outcome}", highlight=False)
     if result.problem:
         console.print(f"  [red]{result.problem}[/red]", highlight=False)
@@ -194,7 +196,7 @@ def gaps(
         nulls = json.loads(json.dumps(asdict(found)).replace("NaN", "null"))
         typer.echo(json.dumps(nulls, indent=2))
         return
-    console = _console()
+    console = wide_console()
     console.print(f"{found.logs} logs of a {found.kind}, split {split}", highlight=False)
     _print_gaps(found.joints, console)
     _print_replay(found.replay, console)
@@ -248,11 +250,3 @@ def export(
     rollout = Rollout.load(source, profile)
     export_rollout(rollout, profile, destination, to)
     typer.echo(f"wrote {destination}")
-
-
-def _console() -> Console:
-    import sys
-
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 160)

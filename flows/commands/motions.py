@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap_core.errors import AsapError
+from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +75,7 @@ def doctor(
         results[str(path)] = {"unreadable": str(reason)}
         code = _UNREADABLE
         if not as_json:
-            _console().print(f"[red]unreadable[/red] {escape(str(reason))}", highlight=False, soft_wrap=True)
+            wide_console().print(f"[red]unreadable[/red] {escape(str(reason))}", highlight=False, soft_wrap=True)
     if as_json:
         passed = [str(path) for path in found.passed_over]
         typer.echo(json.dumps({"files": results, "passed_over": passed}, indent=2))
@@ -128,17 +129,10 @@ def convert(
     raise typer.Exit(_PROBLEMS if left_out else _CLEAN)
 
 
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
-
-
 def _print_report(report: FileReport) -> None:
     from rich.markup import escape
 
-    console = _console()
+    console = wide_console()
     console.print(f"[bold]{escape(str(report.path))}[/bold]", soft_wrap=True, highlight=False)
     console.print(f"  {escape(report.format.text)}", soft_wrap=True, highlight=False)
     for found in report.clips:

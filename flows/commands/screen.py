@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from asap_core.errors import AsapError
+from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
     from asap_core.screening.screen_files import Judgement, Screener
 
 _ACCEPTED, _REJECTED, _UNREADABLE = 0, 1, 2
-_PIPE_WIDTH = 160
 
 
 def add_to(app: typer.Typer) -> None:
@@ -100,7 +100,6 @@ def _plot(judged: list[Judgement], folder: Path) -> None:
 
 
 def _print(judged: dict[str, list[Judgement]], unreadable: dict[str, str]) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -112,8 +111,7 @@ def _print(judged: dict[str, list[Judgement]], unreadable: dict[str, str]) -> No
             word = "[green]accepted[/green]" if one.verdict.accepted else "[red]rejected[/red]"
             reasons = "\n".join(reason.text() for reason in one.verdict.reasons)
             table.add_row(escape(one.clip), one.screen, word, f"{one.verdict.score:.2f}", escape(reasons))
-    console: Any = Console()
-    console = console if console.is_terminal else Console(width=_PIPE_WIDTH)
+    console = wide_console()
     console.print(table)
     for text in unreadable.values():
         console.print(f"[red]unreadable[/red] {escape(text)}", highlight=False, soft_wrap=True)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from flows.commands.console import wide_console
+
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands on `app`."""
@@ -20,7 +22,6 @@ def show_dump(
     ] = None,
 ) -> None:
     """The last steps before a robot's state was no number or exploded: a table, and a picture of its first robot."""
-    from rich.console import Console
     from rich.table import Table
 
     from asap_core.environments.guard import read_dump
@@ -34,8 +35,7 @@ def show_dump(
         table.add_column(column)
     for row in rows:
         table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    wide_console().print(table)
     picture = output or file.with_suffix(".png")
     with atomic_file(picture) as partial:
         dump_figure(dump, 0).savefig(partial, format="png", dpi=110)
