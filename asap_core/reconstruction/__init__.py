@@ -1,0 +1,1 @@
+"""A person's video becomes a `HumanMotion`: the embedded estimator, several cameras, other estimators' results."""
