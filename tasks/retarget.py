@@ -17,6 +17,7 @@ from tasks._motions import Batch, carried
 from tasks.item_store import ItemStore, code_version, robot_version
 
 CODE = (
+    "asap_core/banded.py",
     "asap_core/rotations.py",
     "asap_core/robots",
     "asap_core/motions",

@@ -28,6 +28,7 @@ _MOST_TURN, _FARTHEST = 1e3, 1e5
 """rad and m; larger numbers are damage or another unit, and overflow in what follows."""
 _ROOT_COLUMNS = [f"root_{axis}" for axis in "xyz"]
 _ROTATION_COLUMNS = [f"{name}_{axis}" for name in JOINT_NAMES for axis in "xyz"]
+_CONFIDENCE_COLUMNS = [f"{name}_confidence" for name in JOINT_NAMES]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class HumanMotion:
     source: Source
     screening: dict[str, Any] | None = field(default=None)
     """The screen's verdict, once it has passed there."""
+    confidence: Array | None = field(default=None)
+    """(T, 24) from 0, a guess, to 1, well seen: how far each joint is to be trusted; None where nobody said."""
 
     def __post_init__(self) -> None:
         path = self.source.path
@@ -61,6 +64,8 @@ class HumanMotion:
         check_size(path, "root_translation", self.root_translation, _FARTHEST, "m")
         if self.num_frames < 2:
             raise InputFileError(path, f"frames: found {self.num_frames}, expected at least 2")
+        if self.confidence is not None:
+            _check_confidence(path, self.confidence, self.num_frames)
 
     @property
     def num_frames(self) -> int:
@@ -77,7 +82,7 @@ class HumanMotion:
         return place_joints(world, self.root_translation, self.skeleton)
 
     def resample(self, fps: float) -> HumanMotion:
-        """A copy at `fps`: the same motion sampled at other times, rotations by slerp, positions linearly.
+        """A copy at `fps`: the motion sampled at other times, rotations by slerp, positions and confidence linearly.
 
         Its first frame is the same; its duration is the old one, less what does not make a whole new frame.
 
@@ -90,7 +95,10 @@ class HumanMotion:
         times = np.arange(self.num_frames) / self.fps
         at = np.arange(int(times[-1] * fps + 1e-6) + 1) / fps
         rotations, root = resample_pose(self.joint_rotations, self.root_translation, times, at)
-        return replace(self, fps=float(fps), joint_rotations=rotations, root_translation=root)
+        confidence = self.confidence
+        if confidence is not None:
+            confidence = np.stack([np.interp(at, times, column) for column in confidence.T], axis=1)
+        return replace(self, fps=float(fps), joint_rotations=rotations, root_translation=root, confidence=confidence)
 
     def with_screening(self, verdict: dict[str, Any]) -> HumanMotion:
         """A copy that carries the screen's verdict."""
@@ -101,6 +109,8 @@ class HumanMotion:
         rotations = self.joint_rotations.reshape(self.num_frames, -1)
         columns = dict(zip(_ROOT_COLUMNS, self.root_translation.T, strict=True))
         columns |= dict(zip(_ROTATION_COLUMNS, rotations.T, strict=True))
+        if self.confidence is not None:
+            columns |= dict(zip(_CONFIDENCE_COLUMNS, self.confidence.T, strict=True))
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -128,10 +138,20 @@ class HumanMotion:
             raise InputFileError(path, f"header: {error} missing or malformed; expected name, fps, skeleton") from None
         source = take_source(path, header)
         rotations = rotations.reshape(-1, NUM_JOINTS, 3)
+        confidence = None
+        if any(name in columns for name in _CONFIDENCE_COLUMNS):
+            confidence = take_columns(path, columns, _CONFIDENCE_COLUMNS)
         try:
-            return cls(name, fps, rotations, root, skeleton, source, header.get("screening"))
+            return cls(name, fps, rotations, root, skeleton, source, header.get("screening"), confidence)
         except InputFileError as error:
             raise InputFileError(path, error.reason) from None
+
+
+def _check_confidence(path: str, confidence: Array, frames: int) -> None:
+    check_array(path, "confidence", confidence, (frames, NUM_JOINTS))
+    if confidence.min() < 0 or confidence.max() > 1:
+        found = f"{confidence.min():.3g} to {confidence.max():.3g}"
+        raise InputFileError(path, f"confidence: found {found}, expected 0 to 1")
 
 
 def resample_pose(rotations: Array, root: Array, times: Array, at: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asap_core.retargeting.banded import BandedSystem
+from asap_core.banded import BandedSystem
 from asap_core.robots.kinematics import Kinematics, LinkPoses
 from asap_core.robots.profile import Index
 from asap_core.rotations import Array

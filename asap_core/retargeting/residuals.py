@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.retargeting.banded import BandedSystem
+from asap_core.banded import BandedSystem
 from asap_core.retargeting.normal import LinkResiduals
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.retargeting.targets import Targets

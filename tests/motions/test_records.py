@@ -50,6 +50,28 @@ def test_human_file_round_trip_is_exact(human: HumanMotion, tmp_path: Path) -> N
     assert (back.name, back.fps, back.source, back.screening) == ("clip", 29.97, SOURCE, judged.screening)
 
 
+def test_confidence_is_kept_by_file_screen_and_resampling(human: HumanMotion, tmp_path: Path) -> None:
+    ramp = np.linspace(0.0, 1.0, 7)[:, None] * np.linspace(0.1, 1.0, NUM_JOINTS)
+    sure = replace(human, confidence=ramp).with_screening({"accepted": True})
+    sure.save(tmp_path / "a.parquet")
+    back = HumanMotion.load(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(back.confidence, ramp)
+    twice = back.resample(2 * 29.97)
+    assert twice.confidence is not None
+    np.testing.assert_allclose(twice.confidence[::2], ramp, atol=1e-12)
+    np.testing.assert_allclose(twice.confidence[1], ramp[:2].mean(axis=0), atol=1e-12)
+
+
+def test_a_file_without_confidence_loads(human: HumanMotion, tmp_path: Path) -> None:
+    human.save(tmp_path / "a.parquet")
+    assert HumanMotion.load(tmp_path / "a.parquet").confidence is None
+
+
+def test_confidence_beyond_one_is_refused(human: HumanMotion) -> None:
+    with pytest.raises(InputFileError, match=r"clip.npz: confidence: found 0 to 1.5, expected 0 to 1"):
+        replace(human, confidence=np.linspace(0.0, 1.5, 7 * NUM_JOINTS).reshape(7, NUM_JOINTS))
+
+
 def test_robot_file_round_trip_is_exact_and_has_named_columns(robot: RobotMotion, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

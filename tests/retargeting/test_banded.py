@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asap_core.retargeting.banded import BandedSystem
+from asap_core.banded import BandedSystem
 
 T, N = 6, 4
 DAMPING = 1e-4
@@ -84,3 +84,23 @@ def test_one_frame_is_enough() -> None:
     system.add_change(np.ones((0, N)), np.ones((0, N)))
     system.add_own(np.ones(N), np.ones((1, N)))
     np.testing.assert_allclose(system.solve(), -1.0, rtol=1e-3)
+
+
+def test_variables_that_all_frames_share_equal_the_dense_solution() -> None:
+    rng = np.random.default_rng(2)
+    jacobian, residual = rng.normal(size=(T, 9, N)), rng.normal(size=(T, 9))
+    shared = rng.normal(size=(T, 9, 3))
+    system = BandedSystem(T, N)
+    blocks = jacobian.transpose(0, 2, 1) @ jacobian
+    system.add_within(ROWS, COLUMNS, blocks[:, ROWS, COLUMNS])
+    system.gradient += np.einsum("tmn,tm->tn", jacobian, residual)
+    coupling = jacobian.transpose(0, 2, 1) @ shared
+    corner, gradient = np.einsum("tmg,tmh->gh", shared, shared), np.einsum("tmg,tm->g", shared, residual)
+    step, shared_step = system.solve_bordered(coupling, corner, gradient)
+    dense = np.concatenate(
+        [np.concatenate([_spread({t: jacobian[t]}) for t in range(T)]), shared.reshape(-1, 3)], axis=1
+    )
+    damping = np.diag([DAMPING] * (T * N) + [0.0] * 3)
+    expected = np.linalg.solve(dense.T @ dense + damping, -dense.T @ residual.ravel())
+    np.testing.assert_allclose(step.ravel(), expected[:-3], rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(shared_step, expected[-3:], rtol=1e-7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from asap_core.retargeting.banded import BandedSystem
+from asap_core.banded import BandedSystem
 from asap_core.retargeting.normal import LinkResiduals
 from asap_core.retargeting.residuals import Phase, Point, linearise
 from asap_core.retargeting.settings import RetargetSettings

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpbsv
 from asap_core.robots.profile import Index
 from asap_core.rotations import Array
 
+Index = NDArray[np.intp]
 _DAMPING = 1e-4
 
 
@@ -69,10 +70,28 @@ class BandedSystem:
 
     def solve(self) -> Array:
         """The step (T, n) that minimises the linearised cost, slightly damped. Uses the system up."""
+        return self._solved(-self.gradient[..., None])[..., 0]
+
+    def solve_bordered(self, coupling: Array, corner: Array, gradient: Array) -> tuple[Array, Array]:
+        """Steps (T, n) and (g,) where all frames share g more variables. Uses the system up.
+
+        Args:
+            coupling: (T, n, g) J^T J of the frames' variables with the shared ones.
+            corner: (g, g) J^T J of the shared ones.
+            gradient: (g,) their J^T r.
+        """
+        solved = self._solved(np.concatenate([-self.gradient[..., None], coupling], axis=2))
+        alone, response = solved[..., 0], solved[..., 1:]
+        reduced = corner - np.einsum("tng,tnh->gh", coupling, response)
+        shared = np.linalg.solve(reduced, -gradient - np.einsum("tng,tn->g", coupling, alone))
+        return alone - response @ shared, shared
+
+    def _solved(self, right: Array) -> Array:
+        """Solutions (T, n, k) of k right-hand sides."""
         frames, n, width = self._band.shape
         self._band[..., 0] += _DAMPING
         band = self._band.reshape(frames * n, width).T
-        _, step, info = dpbsv(band, -self.gradient.reshape(-1, 1), lower=1, overwrite_ab=1)
+        _, solution, info = dpbsv(band, right.reshape(frames * n, -1), lower=1, overwrite_ab=1)
         if info != 0:
             raise np.linalg.LinAlgError(f"leading minor {info} of the normal equations is not positive")
-        return np.asarray(step).reshape(frames, n)
+        return np.asarray(solution).reshape(right.shape)
