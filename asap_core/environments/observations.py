@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from asap_core.environments.future import FUTURE_TERMS, Ahead
 from asap_core.errors import unknown_name
 from asap_core.robots.kinematics import LinkStates
 from asap_core.robots.profile import RobotProfile
@@ -40,6 +42,8 @@ class ObservationContext:
     """(N, J) rad, reference of the coming step."""
     ref_link_pos: Array | None
     """(N, L, 3) m, world, reference of the coming step; needed by critic terms only."""
+    ahead: Ahead | None = None
+    """Needed by terms of the future (`future.py`) only."""
 
 
 def _local_vectors(ctx: ObservationContext, vectors: Array) -> Array:
@@ -94,16 +98,28 @@ class ObservationSettings(Settings):
     """Factor on the raw quantity; 1 where absent."""
     noise: dict[str, float] = Field(default_factory=dict)
     """Uniform ± in raw units; 0 where absent."""
+    future_steps: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Control steps from the present one at which terms of the future see the reference; 1 is the coming step."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> ObservationSettings:
-        for name in (*self.terms, *self.history_terms):
+        for name in self.terms:
+            if name not in TERMS and name not in FUTURE_TERMS:
+                raise ValueError(str(unknown_name("observation term", name, [*TERMS, *FUTURE_TERMS])))
+        for name in self.history_terms:
             if name not in TERMS:
-                raise ValueError(str(unknown_name("observation term", name, TERMS)))
+                raise ValueError(str(unknown_name("observation term with history", name, TERMS)))
         stray = sorted(({*self.scales} | {*self.noise}) - {*self.terms, *self.history_terms})
         if stray:
             raise ValueError(f"scales or noise of {', '.join(stray)}, which are not terms of this group")
+        if self.sees_future and not self.future_steps:
+            raise ValueError(f"future_steps is empty, expected control steps for {', '.join(sorted(self.sees_future))}")
         return self
+
+    @property
+    def sees_future(self) -> frozenset[str]:
+        """The terms that say where the reference goes: with any of them a policy can follow motions it never saw."""
+        return frozenset(self.terms) & FUTURE_TERMS.keys()
 
 
 class ObservationLayout:
@@ -111,7 +127,10 @@ class ObservationLayout:
 
     def __init__(self, settings: ObservationSettings, profile: RobotProfile) -> None:
         self.settings = settings
-        self.widths = {n: TERMS[n][1](profile) for n in {*settings.terms, *settings.history_terms}}
+        self.widths = {
+            n: FUTURE_TERMS[n][1](profile, settings.future_steps) if n in FUTURE_TERMS else TERMS[n][1](profile)
+            for n in {*settings.terms, *settings.history_terms}
+        }
         self.history_names = sorted(settings.history_terms)
         self.history_width = settings.history_length * sum(self.widths[n] for n in self.history_names)
         fields = sorted([*settings.terms, *(["history"] if self.history_width else [])])
@@ -159,7 +178,13 @@ class ObservationBuilder:
 
     def _scaled_terms(self, ctx: ObservationContext) -> dict[str, Array]:
         scales = self.layout.settings.scales
-        return {name: TERMS[name][0](ctx) * scales.get(name, 1.0) for name in self.layout.widths}
+        return {name: self._raw(name, ctx) * scales.get(name, 1.0) for name in self.layout.widths}
+
+    def _raw(self, name: str, ctx: ObservationContext) -> Array:
+        if name not in FUTURE_TERMS:
+            return TERMS[name][0](ctx)
+        assert ctx.ahead is not None
+        return FUTURE_TERMS[name][0](ctx.ahead, ctx.state, ctx.profile, self.layout.settings.future_steps)
 
     def _flat_history(self, rows: int) -> Array:
         return np.concatenate([frames.reshape(rows, -1) for frames in self._history.values()], axis=1)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.future import Ahead
 from asap_core.environments.observations import (
     CLIP,
     ObservationBuilder,
@@ -119,6 +120,7 @@ def play(
             phase=reference.phase(ahead, rule.phase_length_s),
             ref_joint_pos=reference.state.joint_pos[ahead],
             ref_link_pos=None,
+            ahead=Ahead(reference, ahead),
         )
         action = np.asarray(policy(builder(context)), float)
         if action_noise:

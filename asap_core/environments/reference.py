@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ Array = NDArray[np.floating]
 JointVelocity = Literal["smoothed", "difference"]
 """How a reference's joint velocities come about: central differences through the Gaussian filter, or the forward
 differences of the paper's code, whose last two are equal."""
+Phase = Literal["frames", "clip"]
+"""Whether the phase is 1 at the last frame of the control rate, or at the clip's own end as in the paper."""
 _SMOOTHING_FRAMES = 2.0
 """Gaussian width of the velocity filter in frames of the source motion (paper's code)."""
 
@@ -63,6 +66,20 @@ class ReferenceMotion:
     def length_s(self) -> float:
         """Duration of the frames in seconds."""
         return (self.num_frames - 1) * self.control_dt
+
+    @cached_property
+    def first_frame(self) -> NDArray[np.intp]:
+        """(T,) for each frame the first one of its motion: 0."""
+        return np.zeros(self.num_frames, np.intp)
+
+    @cached_property
+    def last_frame(self) -> NDArray[np.intp]:
+        """(T,) for each frame the last one of its motion: T − 1."""
+        return np.full(self.num_frames, self.num_frames - 1)
+
+    def phases(self, kind: Phase) -> Array:
+        """(T,) phase of each frame."""
+        return self.phase(np.arange(self.num_frames), self.clip_length_s if kind == "clip" else None)
 
     def phase(self, frame: NDArray[np.intp], length_s: float | None) -> Array:
         """Share (N,) of the clip at frames (N,): of the frames, or, where given, of `length_s` seconds; 1 at most."""

@@ -10,7 +10,7 @@ from asap_core.environments.curricula import RampSettings, SoftLimitSettings
 from asap_core.environments.disturbances import DisturbanceSettings
 from asap_core.environments.observations import PRIVILEGED, ObservationSettings
 from asap_core.environments.randomisation import RandomisationSettings
-from asap_core.environments.reference import JointVelocity
+from asap_core.environments.reference import JointVelocity, Phase
 from asap_core.environments.rewards import TERMS as REWARD_TERMS
 from asap_core.environments.starts import InitialisationSettings
 from asap_core.environments.terminations import TerminationSettings
@@ -44,8 +44,8 @@ class TrackingSettings(Settings):
     """What a zero action commands: the default pose (the paper) or the reference joint angles."""
     action_scale: Literal["torque"] | Annotated[float, Field(gt=0)] = "torque"
     """rad per unit action: one number (the paper: 0.25), or 0.25 · torque limit / kp for each joint."""
-    phase: Literal["frames", "clip"] = "frames"
-    """Whether the phase is 1 at the last frame of the control rate, or at the clip's own end as in the paper."""
+    phase: Phase = "frames"
+    """Where the phase is 1."""
     reference_joint_vel: JointVelocity = "smoothed"
     """Joint velocities of the reference: smoothed, or the forward differences of the paper's code."""
     actor: ObservationSettings = _ACTOR

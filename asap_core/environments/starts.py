@@ -1,4 +1,4 @@
-"""Where in the clip episodes start, and how far from the reference (reference state initialisation)."""
+"""Which motion episodes track, where in it they start and how far from it (reference state initialisation)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from asap_core.environments.motion_set import Reference
 from asap_core.rotations import quat_mul, rotvec_to_quat
 from asap_core.settings import Settings
 from asap_core.simulators.protocol import Ids, RobotState
@@ -40,44 +41,60 @@ class InitialisationSettings(Settings):
 
 
 class StartSampler:
-    """Draws start frames, and remembers in which second of the clip episodes fail.
+    """Draws start frames, and remembers in which second of which motion episodes fail.
+
+    Every frame is as likely as any other, so that a motion's share is that of its duration. Failures change this for
+    the share `failure_weight` of the episodes; the others are the floor under each motion's share.
 
     Args:
         settings: shares of the ways to draw.
-        num_frames: of the clip.
+        reference: the motion or motions.
         control_dt: s per frame.
     """
 
-    def __init__(self, settings: InitialisationSettings, num_frames: int, control_dt: float) -> None:
+    def __init__(self, settings: InitialisationSettings, reference: Reference, control_dt: float) -> None:
         self._settings = settings
-        self._last = num_frames - 1
         self._per_bin = max(1, round(_BIN_S / control_dt))
-        self.failures = np.zeros(-(-self._last // self._per_bin))
-        """(B,) running mean of failures per step in each second."""
+        self._first, last = reference.first_frame, reference.last_frame
+        frames = np.arange(reference.num_frames)
+        self._startable = frames[frames < last]
+        within = np.minimum(frames, last - 1) - self._first
+        opens_bin = (within % self._per_bin == 0) & (frames < last)
+        self._bin_start = frames[opens_bin]
+        self._bin_of = np.cumsum(opens_bin) - 1
+        """(T,) second of each frame; a motion's last frame counts to the one before."""
+        self._latest = last[opens_bin] - 1
+        """(B,) the last frame of each second's motion in which an episode may start."""
+        self.failures = np.zeros(len(self._bin_start))
+        """(B,) running mean of failures per step in each second of each motion."""
 
     def draw(self, rng: np.random.Generator, count: int) -> Ids:
-        """(count,) frames, none of them the last."""
-        frames = rng.integers(0, self._last, count)
+        """(count,) frames, none of them a motion's last."""
+        frames = self._startable[rng.integers(0, len(self._startable), count)]
         if self._settings.failure_weight:
             chosen = rng.random(count) < self._settings.failure_weight
             frames[chosen] = self._near_failures(rng, int(chosen.sum()))
-        frames[rng.random(count) < self._settings.from_start] = 0
+        at_first = rng.random(count) < self._settings.from_start
+        frames[at_first] = self._first[frames[at_first]]
         return frames
 
     def _near_failures(self, rng: np.random.Generator, count: int) -> Ids:
         bins = rng.choice(len(self.failures), count, p=self.bin_shares())
-        return np.minimum(bins * self._per_bin + rng.integers(0, self._per_bin, count), self._last - 1)
+        return np.minimum(self._bin_start[bins] + rng.integers(0, self._per_bin, count), self._latest[bins])
 
     def bin_shares(self) -> NDArray[np.floating]:
         """(B,) probability of each second; uniform before anything has failed."""
-        padded = np.concatenate([self.failures, np.zeros(_BINS_AHEAD - 1)])
-        score = sum(_DECAY**k * padded[k : k + len(self.failures)] for k in range(_BINS_AHEAD))
+        count = len(self.failures)
+        score = self.failures.copy()
+        for k in range(1, min(_BINS_AHEAD, count)):
+            same_motion = self._latest[k:] == self._latest[:-k]
+            score[:-k] += _DECAY**k * self.failures[k:] * same_motion
         total = np.sum(score)
-        return np.full(len(self.failures), 1 / len(self.failures)) if total == 0 else np.asarray(score / total)
+        return np.full(count, 1 / count) if total == 0 else np.asarray(score / total)
 
     def count_failures(self, frames: Ids) -> None:
         """Take in the frames (n,) in which episodes failed in this step."""
-        counts = np.bincount(np.minimum(frames, self._last - 1) // self._per_bin, minlength=len(self.failures))
+        counts = np.bincount(self._bin_of[frames], minlength=len(self.failures))
         self.failures += _FORGET * (counts - self.failures)
 
 

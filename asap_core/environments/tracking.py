@@ -17,9 +17,10 @@ from asap_core.environments.anchor import LinkTargets, anchored, targets_at
 from asap_core.environments.correction import ActionCorrection, NoCorrection
 from asap_core.environments.curricula import KernelWidths, Ramp
 from asap_core.environments.disturbances import ActionDelay, Pushes
+from asap_core.environments.future import Ahead
 from asap_core.environments.guard import StateGuard
+from asap_core.environments.motion_set import Reference
 from asap_core.environments.observations import CLIP, ObservationBuilder, ObservationContext, ObservationLayout
-from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.rewards import PENALTIES, TERMS, RewardContext
 from asap_core.environments.settings import TrackingSettings
 from asap_core.environments.starts import StartSampler, disturbed
@@ -55,12 +56,12 @@ def action_scale(settings: TrackingSettings, profile: RobotProfile) -> Array:
 
 
 class TrackingEnv:
-    """N robots that track one reference motion.
+    """N robots that track a reference motion, or each one of several.
 
     Args:
         simulator: where the robots live; its N is the environment's.
         profile: the robot.
-        reference: the motion, at the simulator's control rate.
+        reference: the motion or motions, at the simulator's control rate.
         settings: terms, weights, limits.
         seed: of start frames, start noise and observation noise.
         correction: a frozen delta action model inside the simulator, or none.
@@ -70,7 +71,7 @@ class TrackingEnv:
         self,
         simulator: Simulator,
         profile: RobotProfile,
-        reference: ReferenceMotion,
+        reference: Reference,
         settings: TrackingSettings,
         seed: int,
         correction: ActionCorrection | None = None,
@@ -95,9 +96,9 @@ class TrackingEnv:
         self.critic = ObservationBuilder(ObservationLayout(settings.critic, profile), self.num_envs)
         self._correction = correction or NoCorrection()
         self._scale = action_scale(settings, profile)
-        self._phase_length_s = reference.clip_length_s if settings.phase == "clip" else None
+        self._phases = reference.phases(settings.phase)
         self._rng = np.random.default_rng(seed)
-        self._starts = StartSampler(settings.initialisation, reference.num_frames, simulator.control_dt)
+        self._starts = StartSampler(settings.initialisation, reference, simulator.control_dt)
         self._delay = ActionDelay(settings.disturbances.delay_steps, self.num_envs, self.num_actions)
         self._pushes = Pushes(settings.disturbances.push, self.num_envs, simulator.control_dt, self._rng)
         self._frame = np.zeros(self.num_envs, np.intp)
@@ -128,7 +129,7 @@ class TrackingEnv:
         return base + self._scale * action
 
     def _next_frame(self) -> Ids:
-        return np.minimum(self._frame + 1, self.reference.num_frames - 1)
+        return np.minimum(self._frame + 1, self.reference.last_frame[self._frame])
 
     def step(self, action: Array) -> StepResult:
         """Apply raw actions (N, J) for one control step."""
@@ -145,8 +146,9 @@ class TrackingEnv:
         reward = self._reward(context) + fail * self.settings.termination_penalty
         self.widths.update(context, ~fail)
         self._last_action[:] = action
-        timed_out = ~fail & (self._frame >= self.reference.num_frames - 1)
-        way = np.maximum(self.reference.num_frames - 1 - self._start, 1)
+        last = self.reference.last_frame[self._frame]
+        timed_out = ~fail & (self._frame >= last)
+        way = np.maximum(last - self._start, 1)
         result = StepResult(
             reward=np.nan_to_num(reward).astype(np.float32),
             failed=fail,
@@ -172,7 +174,7 @@ class TrackingEnv:
 
     def _reward_context(self, state: RobotState, action: Array) -> RewardContext:
         ref = self.reference
-        frame = np.minimum(self._frame + self.settings.reference_lead, ref.num_frames - 1)
+        frame = np.minimum(self._frame + self.settings.reference_lead, ref.last_frame[self._frame])
         target = self._link_targets(frame)
         return RewardContext(
             profile=self.profile,
@@ -207,9 +209,10 @@ class TrackingEnv:
             state=self.simulator.state,
             links=self.simulator.link_states(),
             last_action=self._last_action,
-            phase=self.reference.phase(ahead, self._phase_length_s),
+            phase=self._phases[ahead],
             ref_joint_pos=self.reference.state.joint_pos[ahead],
             ref_link_pos=self.reference.links.pos[ahead],
+            ahead=Ahead(self.reference, ahead),
         )
         return {"actor": self.actor(context, self._rng), "critic": self.critic(context, self._rng)}
 

@@ -38,7 +38,9 @@ def make_env(num_envs: int = 8, seed: int = 0, **settings) -> TrackingEnv:
 
 
 def sampler(**settings) -> StartSampler:
-    return StartSampler(InitialisationSettings(from_start=0.0, **settings), num_frames=251, control_dt=0.02)
+    return StartSampler(
+        InitialisationSettings(from_start=0.0, **settings), knee_bend_reference(seconds=5.0), control_dt=0.02
+    )
 
 
 def test_starts_are_uniform_and_never_the_last_frame():
