@@ -20,7 +20,7 @@ from types import FrameType
 
 from asap_core.errors import StageError
 from asap_core.files import make_folder
-from tasks.dvc import stop_group
+from asap_core.processes import stop_group
 
 HOST = "127.0.0.1"
 WORK_POOL = "asap-local"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from asap_core.errors import StageError
+from asap_core.processes import stop_group
 
-_GRACE_S = 10.0
 _TAIL_LINES = 15
 _FOREIGN_PREFIXES = ("PREFECT__", "MLFLOW_RUN_ID")
 """Variables that tie a process to the Prefect or MLflow run around it; a stage is a run of its own."""
@@ -63,19 +62,6 @@ def reproduce(stage: str, root: Path, timeout_s: float, log: Callable[[str], Non
         raise StageError(f"dvc repro {stage}: not finished after {timeout_s:g} s; stopped")
     if process.returncode != 0:
         raise StageError(f"dvc repro {stage}: exit status {process.returncode}\n" + "\n".join(tail))
-
-
-def stop_group(process: subprocess.Popen[Any], terminations: int = 1) -> None:
-    """End a process that leads a session, and its children: SIGTERM `terminations` times, then SIGKILL, ten seconds
-    apart."""
-    for number in (*[signal.SIGTERM] * terminations, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(_GRACE_S)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def _follow(

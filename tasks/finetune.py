@@ -15,7 +15,7 @@ from asap_core.robots import get_profile
 from asap_core.training.checkpoint import load_checkpoint
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
-from tasks._training import contract_of, make_env, training_reference, write_history
+from tasks._training import contract_of, make_env, motion_file, training_reference, write_table
 from tasks.item_store import code_version, robot_version
 
 CODE = (
@@ -55,7 +55,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
                 place.mkdir(parents=True)
                 shutil.copy(state_dir / "policy.onnx", place / "policy.onnx")
                 shutil.copy(state_dir / "checkpoint.pt", place / "checkpoint.pt")
-                write_history(session.history, place / "history.csv")
+                write_table(session.history, place / "history.csv")
                 figures[f"{arm}_seed_{seed}_reward"] = session.history[-1]["reward"]
     return figures
 
@@ -75,20 +75,30 @@ def _finetune(
 ) -> tuple[TrainingSession, Path]:
     start = root / "models" / "pretrained" / "checkpoint.pt"
     delta = root / "models" / "delta" / "delta.onnx"
-    ppo = params.ppo.model_copy(update={"learning_rate": params.finetune.learning_rate})
     correction: ActionCorrection | None = None
-    motion = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
-    files = [sha256_file(start), sha256_file(motion), code_version(*CODE)]
+    files = [sha256_file(start), sha256_file(motion_file(params.motions.train, root)), code_version(*CODE)]
     inputs = [*files, robot_version(params.robot), params.model_dump(mode="json", include=_SECTIONS), arm, seed]
     if arm == "asap":
         correction = load_delta(delta, get_profile(params.robot), params.simulation.physics.control_dt)
         inputs.append(sha256_file(delta))
     state_dir = root / ".asap" / "state" / "finetune" / content_key(*inputs)
     run_seed = params.seed + 1000 * (seed + 1)
-    env = make_env(params, reference, params.finetune.physics_dt, ppo.num_envs, run_seed, correction)
-    trainer = PpoTrainer(env, ppo, run_seed)
+    trainer = _trainer(params, reference, start, run_seed, correction)
+    session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
+    session.run(params.finetune.iterations, f"finetune {arm} seed {seed}", f"finetuned/{arm}/seed_{seed}")
+    return session, state_dir
+
+
+def _trainer(
+    params: Params, reference: ReferenceMotion, start: Path, seed: int, correction: ActionCorrection | None
+) -> PpoTrainer:
+    """A trainer that goes on where `start` ended: its networks, its curricula, and for good its distance limit."""
     pretrained = load_checkpoint(start)
+    ppo = params.ppo.model_copy(update={"learning_rate": params.finetune.learning_rate})
     try:
+        fixed = at_distance(params, float(pretrained["environment"]["curriculum"][0]))
+        env = make_env(fixed, reference, params.finetune.physics_dt, ppo.num_envs, seed, correction)
+        trainer = PpoTrainer(env, ppo, seed)
         trainer.load_networks(pretrained["learner"], params.finetune.init_std)
         env.load_curricula(pretrained["environment"])
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
@@ -96,6 +106,10 @@ def _finetune(
         raise ContractError(
             f"{start}: does not fit sections tracking and ppo: {reason}; `dvc repro pretrain`"
         ) from None
-    session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
-    session.run(params.finetune.iterations, f"finetune {arm} seed {seed}")
-    return session, state_dir
+    return trainer
+
+
+def at_distance(params: Params, distance: float) -> Params:
+    """The parameters with the distance limit of the terminations, m, fixed."""
+    tracking = params.tracking.model_copy(update={"termination": params.tracking.termination.fixed_at(distance)})
+    return params.model_copy(update={"tracking": tracking})

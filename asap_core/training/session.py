@@ -9,7 +9,7 @@ from typing import Any
 
 from asap_core.errors import InputFileError
 from asap_core.files import make_folder, write_json
-from asap_core.progress import console, track
+from asap_core.progress import say, tell_curve, track
 from asap_core.training.checkpoint import load_checkpoint, save_checkpoint
 from asap_core.training.contract import PolicyContract
 from asap_core.training.evaluate import QuickScore
@@ -57,8 +57,11 @@ class TrainingSession:
         self.best: QuickScore | None = None
         self._told = False
 
-    def run(self, iterations: int, description: str) -> None:
-        """Train up to `iterations` in all; afterwards `state_dir` holds policy.onnx, checkpoint.pt, history.json."""
+    def run(self, iterations: int, description: str, curve: str = "training") -> None:
+        """Train up to `iterations` in all; afterwards `state_dir` holds policy.onnx, checkpoint.pt, history.json.
+
+        Listeners are told each iteration's figures as a step of `curve`.
+        """
         make_folder(self._dir)
         self._trainer.env.guard.path = self._dir / "exploded.npz"
         if (self._dir / "checkpoint.pt").exists():
@@ -71,15 +74,14 @@ class TrainingSession:
                 self.history.append({k: float(v) for k, v in asdict(stats).items()})
                 if stats.iteration % self._every == 0 or stats.iteration == iterations:
                     self._checkpoint()
+                tell_curve(curve, stats.iteration, self.history[-1])
                 bar.advance(1, self._note(stats))
         write_json(self._dir / "history.json", self.history)
 
     def _tell_of_dump(self) -> None:
         guard = self._trainer.env.guard
         if guard.dumped and not self._told:
-            console.print(
-                f"a robot exploded; its last steps: asap show-dump {guard.path}", highlight=False, soft_wrap=True
-            )
+            say(f"a robot exploded; its last steps: asap show-dump {guard.path}")
             self._told = True
 
     def _note(self, stats: IterationStats) -> str:
