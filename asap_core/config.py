@@ -99,6 +99,11 @@ class Params(Settings):
     evaluate: EvaluateSettings
 
     @property
+    def pretraining_motions(self) -> tuple[str, ...]:
+        """The motions that the policy is pre-trained on."""
+        return self.pretrain.motions or (self.motions.train,)
+
+    @property
     def target(self) -> SimulationSettings:
         """The simulator that stands for the robot: the engine and the differences that `collect` names."""
         backend = self.collect.backend or self.simulation.backend
@@ -113,6 +118,7 @@ class Params(Settings):
 
     @model_validator(mode="after")
     def _sections_fit_each_other(self) -> Params:
+        self._several_motions_can_be_told_apart()
         nominal, profile = self.simulation.physics, get_profile(self.robot)
         for section, physics_dt in (("pretrain", self.pretrain.physics_dt), ("finetune", self.finetune.physics_dt)):
             _said(partial(nominal.at_step, physics_dt), section)
@@ -125,6 +131,22 @@ class Params(Settings):
                 "shares to pretrain.snapshots (those between the same two evaluations count once)"
             )
         return self
+
+    def _several_motions_can_be_told_apart(self) -> None:
+        motions, names = self.pretrain.motions, self.motions.names
+        stray = [name for name in motions if name not in names]
+        if stray or len(set(motions)) < len(motions):
+            found = ", ".join(motions)
+            raise ValueError(
+                f"pretrain.motions is {found}, expected names out of motions.names, each once: {', '.join(names)}"
+            )
+        if len(motions) > 1 and "ref_dof_pos_future" not in self.tracking.actor.terms:
+            raise ValueError(
+                "pretrain.motions names several, which the actor cannot tell apart; add ref_dof_pos_future to "
+                "tracking.actor.terms, or take preset many"
+            )
+        if len(motions) > 1 and self.tracking.phase == "clip":
+            raise ValueError("pretrain.motions names several: tracking.phase is 'clip', expected 'frames'")
 
 
 def _said(make: Callable[[], Any], where: str = "") -> Any:

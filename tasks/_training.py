@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
+from asap_core.environments.motion_set import Reference, joined, motions_of
 from asap_core.environments.preflight import preflight
 from asap_core.environments.randomisation import randomised
 from asap_core.environments.reference import ReferenceMotion
@@ -16,20 +17,38 @@ from asap_core.environments.tracking import TrackingEnv
 from asap_core.errors import StageError
 from asap_core.files import atomic_file
 from asap_core.motions.robot import RobotMotion
-from asap_core.progress import console
+from asap_core.progress import say
 from asap_core.robots import get_profile
 from asap_core.simulators.factory import make_simulator
 from asap_core.training.contract import PolicyContract
-from asap_core.training.evaluate import QuickScore, quick_score
+from asap_core.training.evaluate import QuickScore, mean_score, quick_score
+from asap_core.training.policy import OnnxPolicy
 from asap_core.training.ppo import PpoTrainer
-from asap_core.training.session import History
 
 QUICK_STARTS = 32
+_LEAST_STARTS = 4
+"""For each motion, where there are many."""
+_OTHER_STARTS = 104729
+"""Added to the seed."""
 
 
 def training_reference(params: Params, root: Path) -> ReferenceMotion:
-    """The retargeted motion that is trained, at the control rate."""
-    motion = RobotMotion.load(root / "data" / "retargeted" / f"{params.motions.train}.parquet")
+    """The retargeted motion of the pipeline, `motions.train`, at the control rate."""
+    return _reference(params, motion_file(params.motions.train, root))
+
+
+def pretraining_reference(params: Params, root: Path) -> Reference:
+    """The retargeted motion or motions that the policy is pre-trained on, at the control rate."""
+    return joined([_reference(params, motion_file(name, root)) for name in params.pretraining_motions])
+
+
+def motion_file(name: str, root: Path) -> Path:
+    """Where the stage before left a motion."""
+    return root / "data" / "retargeted" / f"{name}.parquet"
+
+
+def _reference(params: Params, path: Path) -> ReferenceMotion:
+    motion = RobotMotion.load(path)
     profile, dt = get_profile(params.robot), params.simulation.physics.control_dt
     return ReferenceMotion.from_motion(motion, profile, dt, params.tracking.reference_joint_vel)
 
@@ -44,12 +63,12 @@ def check_reference(params: Params, reference: ReferenceMotion) -> None:
     if found.ends[0]:
         raise StageError(f"motion {reference.name!r}: {found.text()}; mend the motion or tracking.termination")
     if not found.accepted:
-        console.print(f"motion {reference.name!r}: {found.text()}", highlight=False, soft_wrap=True)
+        say(f"motion {reference.name!r}: {found.text()}")
 
 
 def make_env(
     params: Params,
-    reference: ReferenceMotion,
+    reference: Reference,
     physics_dt: float,
     num_envs: int,
     seed: int,
@@ -63,19 +82,29 @@ def make_env(
     return TrackingEnv(simulator, profile, reference, params.tracking, seed, correction)
 
 
-def contract_of(params: Params, reference: ReferenceMotion) -> PolicyContract:
+def contract_of(params: Params, reference: Reference) -> PolicyContract:
     """The contract of policies trained by these parameters."""
     return PolicyContract.of(get_profile(params.robot), reference, params.tracking)
 
 
-def nominal_score(params: Params, reference: ReferenceMotion, trainer: PpoTrainer) -> Callable[[], QuickScore]:
-    """Scores the trainer's present policy in the nominal simulator at the nominal step."""
-    profile, rule = get_profile(params.robot), contract_of(params, reference).rule
+def nominal_score(params: Params, reference: Reference, trainer: PpoTrainer) -> Callable[[], QuickScore]:
+    """Scores the trainer's present policy in the nominal simulator at the nominal step, mean over the motions."""
+    profile, rule, motions = get_profile(params.robot), contract_of(params, reference).rule, motions_of(reference)
+    simulator = make_simulator(profile, params.simulation, max(_LEAST_STARTS, QUICK_STARTS // len(motions)))
+    return lambda: mean_score(
+        [quick_score(trainer.policy(), rule, motion, profile, simulator, params.seed) for motion in motions]
+    )
+
+
+def score_per_motion(params: Params, reference: Reference, policy: OnnxPolicy) -> dict[str, QuickScore]:
+    """Motion → score of a finished policy, from starts that it was not chosen by."""
+    profile, rule = get_profile(params.robot), policy.contract.rule
     simulator = make_simulator(profile, params.simulation, QUICK_STARTS)
-    return lambda: quick_score(trainer.policy(), rule, reference, profile, simulator, params.seed)
+    seed = params.seed + _OTHER_STARTS
+    return {m.name: quick_score(policy, rule, m, profile, simulator, seed) for m in motions_of(reference)}
 
 
-def write_history(history: History, path: Path) -> None:
-    """Training curves as CSV."""
+def write_table(rows: Sequence[Mapping[str, float | str]], path: Path) -> None:
+    """Training curves or scores as CSV."""
     with atomic_file(path) as partial:
-        pd.DataFrame(history).to_csv(partial, index=False)
+        pd.DataFrame(rows).to_csv(partial, index=False)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 from asap_core.config import Params
+from asap_core.environments.motion_set import motions_of
 from asap_core.files import atomic_dir, content_key, sha256_file
+from asap_core.training.policy import OnnxPolicy
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.session import TrainingSession
-from tasks._training import check_reference, contract_of, make_env, nominal_score, training_reference, write_history
+from tasks._training import (
+    check_reference,
+    contract_of,
+    make_env,
+    motion_file,
+    nominal_score,
+    pretraining_reference,
+    score_per_motion,
+    write_table,
+)
 from tasks.item_store import code_version, robot_version
 
 CODE = (
@@ -28,17 +40,20 @@ _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "pretrain"}
 
 
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
-    """Train `motions.train`; writes models/pretrained. Resumes an interrupted run of the same inputs exactly.
+    """Train on `pretrain.motions`, or on `motions.train` alone; writes models/pretrained.
+
+    Resumes an interrupted run of the same inputs exactly.
 
     Raises:
         StageError: the environment would end every episode in the motion's first frame.
     """
     use_threads(params.simulation.threads)
-    reference = training_reference(params, root)
-    check_reference(params, reference)
-    motion_file = root / "data" / "retargeted" / f"{params.motions.train}.parquet"
+    reference = pretraining_reference(params, root)
+    for motion in motions_of(reference):
+        check_reference(params, motion)
     code = (code_version(*CODE), robot_version(params.robot))
-    key = content_key(sha256_file(motion_file), *code, params.model_dump(mode="json", include=_SECTIONS))
+    files = [sha256_file(motion_file(name, root)) for name in params.pretraining_motions]
+    key = content_key(*files, *code, params.model_dump(mode="json", include=_SECTIONS))
     state_dir = root / ".asap" / "state" / "pretrain" / key
     env = make_env(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, params.seed)
     trainer = PpoTrainer(env, params.ppo, params.seed)
@@ -50,16 +65,19 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
         nominal_score(params, reference, trainer),
         params.pretrain.snapshot_iterations(),
     )
-    session.run(params.pretrain.iterations, f"pretrain {params.motions.train}")
+    session.run(params.pretrain.iterations, f"pretrain {reference.name}", "pretrained")
+    scores = score_per_motion(params, reference, OnnxPolicy(state_dir / "policy.onnx"))
     with atomic_dir(root / "models" / "pretrained") as out:
         shutil.copy(state_dir / "policy.onnx", out / "policy.onnx")
         shutil.copy(state_dir / "best.pt", out / "checkpoint.pt")
         shutil.copytree(state_dir / "snapshots", out / "snapshots")
-        write_history(session.history, out / "history.csv")
+        write_table(session.history, out / "history.csv")
+        write_table([{"motion": name, **asdict(score)} for name, score in scores.items()], out / "motions.csv")
     assert session.best is not None
     return {
         "success": session.best.success,
         "E_g_mpjpe": session.best.E_g_mpjpe,
+        **{f"success_{name}": score.success for name, score in scores.items()},
         "iterations": params.pretrain.iterations,
         "steps": int(session.history[-1]["steps"]),
     }

@@ -97,3 +97,8 @@ Reference = ReferenceMotion | MotionSet
 def joined(motions: Sequence[ReferenceMotion]) -> Reference:
     """The one motion, or the set of several."""
     return motions[0] if len(motions) == 1 else MotionSet(tuple(motions))
+
+
+def motions_of(reference: Reference) -> tuple[ReferenceMotion, ...]:
+    """The motions of a reference, one by one."""
+    return reference.motions if isinstance(reference, MotionSet) else (reference,)

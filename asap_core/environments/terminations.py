@@ -41,6 +41,11 @@ class TerminationSettings(Settings):
             raise ValueError(f"distance_highest is {self.distance_highest}, expected at least {self.distance_start}")
         return self
 
+    def fixed_at(self, distance: float) -> TerminationSettings:
+        """The same with a distance limit, m, that stays."""
+        limits = ("distance_start", "distance_end", "distance_highest")
+        return self.model_copy(update=dict.fromkeys(limits, distance))
+
 
 class TerminationCurriculum:
     """The distance limit and the running mean of how much of their way episodes cover."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.environments.anchor import LinkTargets, anchored, targets_at
-from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.curricula import KernelWidths, Ramp
 from asap_core.environments.disturbances import ActionDelay, Pushes
 from asap_core.environments.future import Ahead
@@ -94,7 +94,7 @@ class TrackingEnv:
         self.guard = StateGuard(profile.joint_names, simulator.control_dt)
         self.actor = ObservationBuilder(ObservationLayout(settings.actor, profile), self.num_envs)
         self.critic = ObservationBuilder(ObservationLayout(settings.critic, profile), self.num_envs)
-        self._correction = correction or NoCorrection()
+        self._correction = correction
         self._scale = action_scale(settings, profile)
         self._phases = reference.phases(settings.phase)
         self._rng = np.random.default_rng(seed)
@@ -135,7 +135,7 @@ class TrackingEnv:
         """Apply raw actions (N, J) for one control step."""
         action = np.clip(action, -CLIP, CLIP)
         target = self.joint_target(self._delay(action))
-        self.simulator.step(target + self._correction(self.simulator.state, target))
+        self.simulator.step(target, self._correction)
         self._frame = self._next_frame()
         self._pushes(self.simulator, self._rng)
         state = self.simulator.state
@@ -244,15 +244,15 @@ class TrackingEnv:
         self.actor.load_state_dict(state["actor"])
         self.critic.load_state_dict(state["critic"])
         self.load_curricula(state)
+        self._starts.failures[:] = state["failures"]
         self._delay.load_state_dict(state["delay"])
         self._pushes.due_s[:] = state["push_due_s"]
         self._rng.bit_generator.state = json.loads(state["rng"])
 
     def load_curricula(self, state: dict[str, Any]) -> None:
-        """Take over the curricula of another training's `state_dict`."""
+        """Take over the curricula of another training's `state_dict`; where episodes fail is found out anew."""
         self.curriculum.distance, self.curriculum.mean_share = state["curriculum"]
         self.penalty_scale.value = state["penalty_scale"]
         for name, value in state["soft_limits"].items():
             self.soft_limits[name].value = value
         self.widths.load_state_dict(state["widths"])
-        self._starts.failures[:] = state["failures"]

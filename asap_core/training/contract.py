@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from pydantic import ValidationError
 
+from asap_core.environments.motion_set import Reference
 from asap_core.environments.observations import ObservationSettings
 from asap_core.environments.playback import ActingRule
 from asap_core.environments.reference import ReferenceMotion
@@ -23,14 +24,20 @@ _CLIP_TOLERANCE = 1e-6
 
 
 class PolicyContract(Settings):
-    """Numbers are float64 and survive the round trip through JSON exactly. Joints are in the order of `joint_names`."""
+    """Numbers are float64 and survive the round trip through JSON exactly. Joints are in the order of `joint_names`.
+
+    A policy whose observation holds the reference's joint angles ahead runs on any motion of its rate
+    (`follows_any_motion`); every other one on the clip that it was trained on.
+    """
 
     format_version: int = 1
     kind: Literal["tracking_policy"] = "tracking_policy"
     robot: str
     motion: str
+    """The motion that it was trained on, or the names of several."""
     control_dt: float
-    clip_length_s: float
+    clip_length_s: float | None
+    """s; None after training on several motions."""
     joint_names: tuple[str, ...]
     default_joint_pos: tuple[float, ...]
     kp: tuple[float, ...]
@@ -42,23 +49,25 @@ class PolicyContract(Settings):
     """Seconds after which the phase is 1; None: `clip_length_s`."""
     observation: ObservationSettings
     ref_joint_pos: tuple[tuple[float, ...], ...]
-    """(T, J) rad at the control rate: the clip that base and observation refer to."""
+    """(T, J) rad at the control rate: the clip that base and observation refer to; empty after several motions."""
 
     @classmethod
-    def of(cls, profile: RobotProfile, reference: ReferenceMotion, settings: TrackingSettings) -> PolicyContract:
+    def of(cls, profile: RobotProfile, reference: Reference, settings: TrackingSettings) -> PolicyContract:
         """The contract of a policy trained on `reference` with `settings`."""
-        length = reference.clip_length_s if settings.phase == "clip" else None
+        clip = reference if isinstance(reference, ReferenceMotion) else None
+        length = clip.clip_length_s if clip is not None and settings.phase == "clip" else None
         scale = action_scale(settings, profile)
         return cls.of_rule(profile, reference, ActingRule(settings.actor, settings.action_base, scale, length))
 
     @classmethod
-    def of_rule(cls, profile: RobotProfile, reference: ReferenceMotion, rule: ActingRule) -> PolicyContract:
+    def of_rule(cls, profile: RobotProfile, reference: Reference, rule: ActingRule) -> PolicyContract:
         """The contract of a policy that sees and acts by `rule`."""
+        clip = reference if isinstance(reference, ReferenceMotion) else None
         return cls(
             robot=profile.name,
             motion=reference.name,
             control_dt=reference.control_dt,
-            clip_length_s=reference.length_s,
+            clip_length_s=None if clip is None else clip.length_s,
             joint_names=profile.joint_names,
             default_joint_pos=tuple(profile.default_joint_pos.tolist()),
             kp=tuple(profile.kp.tolist()),
@@ -68,8 +77,13 @@ class PolicyContract(Settings):
             action_scale=tuple(rule.action_scale.tolist()),
             phase_length_s=rule.phase_length_s,
             observation=rule.observation,
-            ref_joint_pos=tuple(tuple(row) for row in reference.state.joint_pos.tolist()),
+            ref_joint_pos=() if clip is None else tuple(tuple(row) for row in clip.state.joint_pos.tolist()),
         )
+
+    @property
+    def follows_any_motion(self) -> bool:
+        """Its observation holds the reference's joint angles ahead."""
+        return "ref_dof_pos_future" in self.observation.terms
 
     @property
     def rule(self) -> ActingRule:
@@ -96,7 +110,7 @@ class PolicyContract(Settings):
             raise ContractError(f"{where}: the contract is not JSON: {error}") from None
 
     def check(self, profile: RobotProfile, reference: ReferenceMotion, where: str) -> None:
-        """Refuse to run on another robot, at another rate or after another motion.
+        """Refuse to run on another robot, at another rate or, unless it follows any, after another motion.
 
         Raises:
             ContractError: robot, joint order, gains, limits, rate or motion differ.
@@ -109,12 +123,19 @@ class PolicyContract(Settings):
         for name in ("default_joint_pos", "kp", "kd", "joint_torque_limit"):
             if getattr(self, name) != tuple(getattr(profile, name).tolist()):
                 raise ContractError(f"{where}: contract field {name} differs from that of {profile.name!r}")
-        for name, found, wanted in (
-            ("motion", self.motion, reference.name),
-            ("control_dt", self.control_dt, reference.control_dt),
-        ):
-            if found != wanted:
-                raise ContractError(f"{where}: contract field {name}: policy has {found!r}, this run has {wanted!r}")
+        if self.control_dt != reference.control_dt:
+            raise ContractError(
+                f"{where}: contract field control_dt: policy has {self.control_dt!r}, this run has "
+                f"{reference.control_dt!r}"
+            )
+        if not self.follows_any_motion:
+            self._check_motion(reference, where)
+
+    def _check_motion(self, reference: ReferenceMotion, where: str) -> None:
+        if self.motion != reference.name:
+            raise ContractError(
+                f"{where}: contract field motion: policy has {self.motion!r}, this run has {reference.name!r}"
+            )
         clip, now = np.array(self.ref_joint_pos), reference.state.joint_pos
         if clip.shape != now.shape or np.abs(clip - now).max() > _CLIP_TOLERANCE:
             raise ContractError(f"{where}: trained on another clip called {self.motion!r}; `dvc repro` trains it anew")

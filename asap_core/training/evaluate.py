@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +47,8 @@ def quick_score(
         coverage=float(run.alive[1:].mean()),
         E_g_mpjpe=1000.0 * float(run.mean_distance[run.alive].mean()),
     )
+
+
+def mean_score(scores: Sequence[QuickScore]) -> QuickScore:
+    """The mean over motions, each counting alike."""
+    return QuickScore(*np.mean([astuple(score) for score in scores], axis=0).tolist())

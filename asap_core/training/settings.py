@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,10 @@ class PpoSettings(Settings):
     """Standard deviation of the raw action at first."""
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(256, 128, 64), min_length=1)
     """Widths of the hidden layers of actor and critic."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the networks learn."""
+    gpus: int = Field(default=1, ge=1, le=64)
+    """Processes that train together through torchrun, each with `num_envs` robots of its own: one for each GPU."""
 
     @model_validator(mode="after")
     def _batches_have_rows(self) -> PpoSettings:
@@ -48,6 +52,9 @@ class PpoSettings(Settings):
 class PretrainSettings(Settings):
     """Section `pretrain`."""
 
+    motions: tuple[str, ...] = ()
+    """The motions that one policy is trained on; none: `motions.train`. Several need an actor that sees the reference
+    ahead (`ref_dof_pos_future`)."""
     iterations: int = Field(default=200, ge=1)
     physics_dt: float = Field(default=0.01, gt=0)
     """s; coarser than the nominal step, for throughput. Evaluations always run at the nominal step."""

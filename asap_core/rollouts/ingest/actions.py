@@ -45,7 +45,7 @@ class ActionRule:
                 not say where in the clip it began.
 
         Raises:
-            ConfigError: the contract is of another robot, or it needs a start frame and there is none.
+            ConfigError: the contract is of another robot, it needs a start frame and there is none, or a motion.
         """
         if contract.robot != profile.name or contract.joint_names != tuple(profile.joint_names):
             raise ConfigError(f"the policy is made for robot {contract.robot!r}, not for {profile.name!r}")
@@ -56,6 +56,8 @@ class ActionRule:
                     "the policy acts about its reference motion; say with --start-frame which frame of it the first "
                     "control step had"
                 )
+            if not contract.ref_joint_pos:
+                raise ConfigError("the policy acts about a reference motion that its contract does not hold")
             reference = np.array(contract.ref_joint_pos)
             base = reference[min(start_frame + 1, len(reference) - 1) :]
         return cls(
