@@ -68,3 +68,7 @@ class LandmarkTrack:
     """px."""
     focal: float | None = None
     """px, where the file's metadata give it."""
+    start: float = 0.0
+    """s of the first frame in the file."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the choice of frames and persons, in sentences."""
