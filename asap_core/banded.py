@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbsv
 
-from asap_core.robots.profile import Index
 from asap_core.rotations import Array
 
 Index = NDArray[np.intp]
