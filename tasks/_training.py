@@ -9,8 +9,8 @@ import pandas as pd
 
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
+from asap_core.environments.feasibility import feasibility
 from asap_core.environments.motion_set import Reference, joined, motions_of
-from asap_core.environments.preflight import preflight
 from asap_core.environments.randomisation import randomised
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.tracking import TrackingEnv
@@ -54,16 +54,16 @@ def _reference(params: Params, path: Path) -> ReferenceMotion:
 
 
 def check_reference(params: Params, reference: ReferenceMotion) -> None:
-    """Evaluate the environment's terminations on the reference itself; frames other than the first only warn.
+    """Say what the robot's limits and the environment's terminations make of the reference itself.
 
     Raises:
-        StageError: every episode from the first frame would end at step 0.
+        StageError: every episode from the first frame would end at step 0, or most frames are beyond the robot.
     """
-    found = preflight(reference, get_profile(params.robot), params.tracking.termination)
-    if found.ends[0]:
-        raise StageError(f"motion {reference.name!r}: {found.text()}; mend the motion or tracking.termination")
-    if not found.accepted:
-        say(f"motion {reference.name!r}: {found.text()}")
+    profile, physics = get_profile(params.robot), params.simulation.physics
+    found = feasibility(reference, profile, params.tracking.termination, physics)
+    if found.verdict == "refused":
+        raise StageError(f"{found.text()}; mend the motion or tracking.termination (`asap preflight` shows each joint)")
+    say(found.text())
 
 
 def make_env(

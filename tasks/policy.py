@@ -42,13 +42,18 @@ def evaluate_policy(params: Params, policy: Path, motion: Path, contract: str | 
     if drive is not None:
         physics = physics.model_copy(update={"drive": drive})
     velocity = "difference" if contract else params.tracking.reference_joint_vel
-    reference = ReferenceMotion.from_motion(_motion(motion, params.robot), profile, physics.control_dt, velocity)
+    reference = ReferenceMotion.from_motion(robot_motion(motion, params.robot), profile, physics.control_dt, velocity)
     acting = OnnxPolicy(policy, CONTRACTS[contract](profile, reference) if contract else None)
     errors = track_once(acting, reference, profile, make_simulator(profile, params.simulation, 1, physics))
     return {**errors.as_dict(), "drive": physics.drive, "motion": reference.name}
 
 
-def _motion(path: Path, robot: str) -> RobotMotion:
+def robot_motion(path: Path, robot: str) -> RobotMotion:
+    """The one clip of a motion file of any format, for `robot`.
+
+    Raises:
+        InputFileError: missing, damaged, several clips, open questions, other joints, or a person's motion.
+    """
     report = examine(path, Options(robot=robot))
     if len(report.clips) != 1:
         raise InputFileError(path, f"holds {len(report.clips)} clips, expected one; `asap convert` splits them")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from asap_core.motions.robot import RobotMotion
+from asap_core.robots.inverse_dynamics import inverse_dynamics, robot_mass
 from asap_core.robots.kinematics import Kinematics, LinkPoses
-from asap_core.robots.mjcf import build_model
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
-from asap_core.rotations import Array, quat_to_matrix, rotate, rotate_inverse
+from asap_core.rotations import Array, quat_to_matrix, rotate_inverse
 from asap_core.screening.dynamics import SMOOTHING, Demand, angular_velocity
 
 
@@ -38,20 +37,13 @@ class RobotDemand:
 
 def robot_demand(motion: RobotMotion, profile: RobotProfile, physics: PhysicsSettings) -> RobotDemand:
     """Inverse dynamics of the filtered motion, without contacts and limits; soles from the motion as it is."""
-    model = build_model(profile, physics)
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
     qpos, qvel, qacc = trajectory(motion)
-    wrench, com = np.zeros((len(qpos), model.nv)), np.zeros((len(qpos), 3))
-    data = mujoco.MjData(model)
-    for frame in range(len(qpos)):
-        data.qpos[:], data.qvel[:], data.qacc[:] = qpos[frame], qvel[frame], qacc[frame]
-        mujoco.mj_inverse(model, data)
-        wrench[frame], com[frame] = data.qfrc_inverse, data.subtree_com[1]
-    mass = float(model.body_subtreemass[1])
+    wrench, com = inverse_dynamics(profile, physics, qpos, qvel, qacc)
+    mass = robot_mass(profile, physics)
     kinematics = Kinematics(profile)
     poses = kinematics.forward(motion.root_pos, motion.root_quat, motion.joint_pos)
     force = wrench[:, :3]
-    moment = rotate(qpos[:, 3:7], wrench[:, 3:6]) - np.cross(com - qpos[:, :3], force)
+    moment = wrench[:, 3:6] - np.cross(com - qpos[:, :3], force)
     contact = _contact_demand(motion.fps, kinematics, poses, com, force / mass, moment / mass)
     links, offsets = _sole_places(profile)
     jacobian = kinematics.jacobian(poses, links, offsets)[..., 6:]

@@ -1,7 +1,8 @@
-"""Commands on what a training leaves: show-dump."""
+"""Commands around a training: preflight before it, show-dump after it."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,10 +10,47 @@ import typer
 
 from flows.commands.console import wide_console
 
+HERE = Path(".")
+
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands on `app`."""
+    app.command()(preflight)
     app.command("show-dump")(show_dump)
+
+
+def preflight(
+    motion: Annotated[Path, typer.Argument(help="A robot's motion, in any format.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    root: Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")] = HERE,
+) -> None:
+    """Can a policy be trained on this motion: terminations, joint limits, speeds and the least drive torques.
+
+    Exit code 0: yes, perhaps with warnings; 1: refused, as `asap run pretrain` would.
+    """
+    from rich.table import Table
+
+    from tasks.preflight import preflight_motion
+    from tasks.stages import read_params
+
+    found = preflight_motion(read_params(root), motion)
+    if as_json:
+        said = {"motion": found.motion, "verdict": found.verdict, "reasons": found.reasons, "joints": found.rows()}
+        typer.echo(json.dumps(said, sort_keys=True))
+    else:
+        table = Table(title="worst value (when, share of frames beyond the limit)", title_justify="left")
+        table.add_column("joint")
+        for demand in found.demands:
+            table.add_column(f"{demand.name}, {demand.unit}", justify="right")
+        for row in found.rows():
+            cells = (
+                f"{row[f'{d.name} {d.unit}']:.2f} ({row[f'{d.name} at s']:.2f} s, {row[f'{d.name} share']:.0%})"
+                for d in found.demands
+            )
+            table.add_row(str(row["joint"]), *cells)
+        wide_console().print(table)
+        typer.echo(found.text())
+    raise typer.Exit(1 if found.verdict == "refused" else 0)
 
 
 def show_dump(
