@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from asap_core.motions.skeleton import INDEX, NUM_JOINTS, PARENTS, body_offsets, place_joints
-from asap_core.rotations import Array, quat_mul, quat_to_matrix, quat_to_rotvec, rotate, rotvec_to_quat
+from asap_core.rotations import Array, quat_mul, quat_to_matrix, quat_to_rotvec, rotate, rotvec_to_quat, slerp
 
 BALLS = ("Pelvis", "L_Hip", "R_Hip", "L_Shoulder", "R_Shoulder")
 BASE_HEIGHT = 1.70
@@ -117,6 +118,14 @@ class BodyState:
     def part(self, frames: slice) -> BodyState:
         """Some of the frames."""
         return BodyState(self.root[frames], self.balls[frames], self.angles[frames])
+
+    def refined(self, stride: int, frames: int) -> BodyState:
+        """Every frame of `frames`, of which this is every `stride`-th; those after the last one hold."""
+        times = stride * np.arange(len(self), dtype=float)
+        at = np.minimum(np.arange(frames, dtype=float), times[-1])
+        values = CubicSpline(times, np.concatenate([self.root, self.angles], axis=1))(at)
+        balls = np.stack([slerp(self.balls[:, i], times, at) for i in range(len(BALLS))], axis=1)
+        return BodyState(values[:, :3], balls, values[:, 3:])
 
     def moved(self, step: Array) -> BodyState:
         """Advanced by `step` (T, V); rotations from the left."""

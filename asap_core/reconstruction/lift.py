@@ -1,0 +1,193 @@
+"""From landmarks in one camera's image to a person's motion in metres: a whole body fitted to the whole sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.errors import StageError
+from asap_core.motions.human import HumanMotion
+from asap_core.motions.tables import Source
+from asap_core.reconstruction.body import BodyState, Pose, shaped
+from asap_core.reconstruction.camera import Camera, Known
+from asap_core.reconstruction.contacts import standing, still_in_the_image
+from asap_core.reconstruction.first_guess import distances, first_state, hip_sights, metric_scale, towards
+from asap_core.reconstruction.joint_confidence import joint_confidence
+from asap_core.reconstruction.landmarks import LandmarkTrack
+from asap_core.reconstruction.markers import columns, sole_points, used_landmarks
+from asap_core.reconstruction.residuals import Evidence, Prior, Scene
+from asap_core.reconstruction.scene_prior import Estimate, estimates, first_scene, free_variables, scene_prior
+from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread, refine, with_contacts
+from asap_core.rotations import Array
+
+_LANDMARK = 0.02
+"""m by which a landmark is off in the image plane."""
+_DEPTH = 0.10
+"""m by which the network's guess is off along the line of sight."""
+_GUESS = 0.10
+"""m by which the first guess's landmarks are off."""
+_GUESS_STEPS, _EASY_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 10, 5
+_EASE = 5.0
+_SCENE = 60.0
+"""s from the start, in which the scene is estimated."""
+_SOLES = ("left_heel", "left_foot_index", "right_heel", "right_foot_index")
+
+
+@dataclass(frozen=True)
+class Lift:
+    """A person's motion as one camera shows it."""
+
+    motion: HumanMotion
+    """World: the ground is z = 0, the camera above the origin, looking along x. Carries the confidence."""
+    confidence: Array
+    """(T, 24) from 0 to 1."""
+    bridged: NDArray[np.bool_]
+    """(T,) the person was not seen; the motion joins the two ends smoothly."""
+    contacts: NDArray[np.bool_]
+    """(T, 4) left heel, left ball, right heel, right ball stand on the ground."""
+    estimates: dict[str, Estimate]
+    """focal, pitch, roll, camera_height, person_height."""
+    camera: Camera
+
+
+@dataclass(frozen=True)
+class _Sights:
+    """The used landmarks of a track: without gaps, and with what each is worth."""
+
+    pixels: Array
+    metric: Array
+    confidence: Array
+    fps: float
+
+
+def lift(track: LandmarkTrack, known: Known, name: str = "video", source: Source | None = None) -> Lift:
+    """The motion of the tracked person, at the track's frame rate.
+
+    Raises:
+        StageError: the person is seen in fewer than two frames.
+    """
+    seen = int(track.found.sum())
+    if seen < 2:
+        raise StageError(f"{name}: the person is seen in {seen} frames, expected at least 2")
+    with one_thread().limit(limits=1):
+        return _lift(track, known, name, source or Source(name, "", "asap lift 1"))
+
+
+def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift:
+    sights = _sights(track)
+    prior = scene_prior(track.width, track.height, track.focal, known)
+    scene, coarse = _solve_scene(sights, prior, first_scene(prior, track.width, track.height))
+    evidence = _evidence(sights, scene)
+    stride = coarse_stride(sights.fps)
+    state = coarse.refined(stride, len(sights.pixels))
+    contacts = _contacts(state, scene, sights)
+    state = refine(state, scene, with_contacts(evidence, contacts, 1.0), prior, _FINE_STEPS)
+    confidence = joint_confidence(track.confidence) * track.found[:, None]
+    motion = HumanMotion(
+        name, sights.fps, state.joint_rotations(), state.root, shaped(scene.shape), source, confidence=confidence
+    )
+    found = estimates(scene, track.focal, known)
+    return Lift(motion, confidence, ~track.found, _contacts(state, scene, sights), found, scene.camera)
+
+
+def _sights(track: LandmarkTrack) -> _Sights:
+    """Gaps are joined linearly, with no confidence."""
+    used = list(used_landmarks())
+    frames = len(track.times)
+    at, seen = np.arange(frames), np.flatnonzero(track.found)
+    whole = [
+        np.stack([np.interp(at, seen, column[seen]) for column in a[:, used].reshape(frames, -1).T], axis=1)
+        for a in (track.pixels, track.metric)
+    ]
+    confidence = np.where(track.found[:, None], track.confidence[:, used], 0.0)
+    fps = (frames - 1) / float(track.times[-1] - track.times[0])
+    return _Sights(whole[0].reshape(frames, -1, 2), whole[1].reshape(frames, -1, 3), confidence, fps)
+
+
+def _relative(sights: _Sights, scene: Scene) -> Array:
+    """Landmarks (T, P, 3) from the middle of the hips in the camera's axes, m, of this person's size."""
+    scale = metric_scale(sights.metric, sights.confidence, scene.shape)
+    turn = towards(hip_sights(sights.pixels, scene.camera))
+    return scale * sights.metric @ turn.transpose(0, 2, 1)
+
+
+def _path(sights: _Sights, scene: Scene) -> Array:
+    return distances(_relative(sights, scene), sights.pixels, sights.confidence, scene.camera, sights.fps)
+
+
+def _metres_per_pixel(sights: _Sights, scene: Scene) -> Array:
+    return np.asarray(_path(sights, scene)[:, 2] / scene.camera.focal)
+
+
+def _evidence(sights: _Sights, scene: Scene) -> Evidence:
+    """Pixels and relative depths; no contacts."""
+    scale = metric_scale(sights.metric, sights.confidence, scene.shape)
+    worth = _metres_per_pixel(sights, scene)[:, None]
+    nothing = np.zeros_like(sights.confidence)
+    return Evidence(
+        sights.fps,
+        sights.pixels,
+        sights.confidence * (worth / _LANDMARK) ** 2,
+        scale * sights.metric[..., 2],
+        sights.confidence / _DEPTH**2,
+        np.zeros_like(sights.metric),
+        nothing,
+        np.zeros((len(nothing), len(_SOLES))),
+    )
+
+
+def _first_points(sights: _Sights, scene: Scene) -> Array:
+    """Landmarks (T, P, 3) in the world, as the network's metres and the pixels have them, frame by frame."""
+    seen = _relative(sights, scene) + _path(sights, scene)[:, None]
+    return seen @ scene.camera.rotation() + np.array([0.0, 0.0, scene.camera.height])
+
+
+def _coarse(sights: _Sights, frames: int) -> _Sights:
+    part = slice(None, frames, coarse_stride(sights.fps))
+    stride = coarse_stride(sights.fps)
+    return _Sights(sights.pixels[part], sights.metric[part], sights.confidence[part], sights.fps / stride)
+
+
+def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, BodyState]:
+    """The scene, and the motion at the coarse rate."""
+    few = _coarse(sights, len(sights.pixels))
+    nothing = np.zeros(len(prior.values), dtype=bool)
+    points = _first_points(few, scene)
+    evidence = _evidence(few, scene)
+    guess = replace(
+        evidence,
+        pixel_weights=np.zeros_like(few.confidence),
+        depth_weights=np.zeros_like(few.confidence),
+        points=points,
+        point_weights=few.confidence / _GUESS**2,
+    )
+    state, _ = iterate(first_state(points), scene, guess, prior, nothing, _GUESS_STEPS)
+    still = _still(few, scene)
+    free = free_variables(prior)
+    if free[3]:
+        state, scene = _grounded(state, scene, still)
+    state, scene = iterate(state, scene, with_contacts(evidence, still, _EASE), prior, free, _EASY_STEPS)
+    contacts = _contacts(state, scene, few)
+    evidence = with_contacts(_evidence(few, scene), contacts, 1.0)
+    state, scene = iterate(state, scene, evidence, prior, free, _COARSE_STEPS)
+    return scene, state
+
+
+def _grounded(state: BodyState, scene: Scene, still: NDArray[np.bool_]) -> tuple[BodyState, Scene]:
+    """Camera and person moved up or down so that the soles that are still stand on the ground."""
+    soles = Pose(scene.shape, state).place(sole_points())[..., 2]
+    level = float(np.median(soles[still])) if still.any() else float(np.percentile(soles, 5))
+    shift = np.array([0.0, 0.0, level])
+    camera = replace(scene.camera, height=scene.camera.height - level)
+    return BodyState(state.root - shift, state.balls, state.angles), replace(scene, camera=camera)
+
+
+def _still(sights: _Sights, scene: Scene) -> NDArray[np.bool_]:
+    return still_in_the_image(sights.pixels[:, columns(*_SOLES)], _metres_per_pixel(sights, scene), sights.fps)
+
+
+def _contacts(state: BodyState, scene: Scene, sights: _Sights) -> NDArray[np.bool_]:
+    soles = Pose(scene.shape, state).place(sole_points())
+    return standing(soles, _still(sights, scene), sights.fps)

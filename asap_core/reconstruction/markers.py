@@ -1,0 +1,64 @@
+"""Where BlazePose's landmarks and the soles lie on the SMPL-24 skeleton."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from asap_core.motions.skeleton import INDEX
+from asap_core.reconstruction.body import Points
+from asap_core.reconstruction.landmarks import LANDMARK_NAMES
+
+_LEFT_OR_MIDDLE = {
+    "nose": ("Head", (0.0, 0.06, 0.12)),
+    "left_ear": ("Head", (0.075, 0.07, 0.02)),
+    "left_shoulder": ("L_Shoulder", (0.0, 0.0, 0.0)),
+    "left_elbow": ("L_Elbow", (0.0, 0.0, 0.0)),
+    "left_wrist": ("L_Wrist", (0.0, 0.0, 0.0)),
+    "left_hip": ("Pelvis", (0.09, -0.06, 0.0)),
+    "left_knee": ("L_Knee", (0.0, 0.0, 0.0)),
+    "left_ankle": ("L_Ankle", (0.0, 0.0, 0.0)),
+    "left_heel": ("L_Ankle", (0.0, -0.04, -0.05)),
+    "left_foot_index": ("L_Ankle", (0.02, -0.05, 0.17)),
+}
+"""Joint and offset of a base body's landmarks in its rest frame, m."""
+_SOLE = (("L_Ankle", (0.0, -0.07, -0.04)), ("L_Ankle", (0.0, -0.07, 0.13)))
+"""Under the heel and under the ball of the left foot."""
+
+
+def _mirrored(joint: str, offset: tuple[float, float, float]) -> tuple[str, tuple[float, float, float]]:
+    return joint.replace("L_", "R_"), (-offset[0], offset[1], offset[2])
+
+
+@cache
+def used_landmarks() -> tuple[int, ...]:
+    """Indices of the landmarks that the lift uses, in `LANDMARK_NAMES`."""
+    names = [*_LEFT_OR_MIDDLE, *(n.replace("left", "right") for n in _LEFT_OR_MIDDLE if n.startswith("left"))]
+    return tuple(sorted(LANDMARK_NAMES.index(name) for name in names))
+
+
+@cache
+def landmark_points() -> Points:
+    """The used landmarks on the base body, in order of their indices."""
+    places = []
+    for index in used_landmarks():
+        name = LANDMARK_NAMES[index]
+        if name.startswith("right"):
+            places.append(_mirrored(*_LEFT_OR_MIDDLE[name.replace("right", "left")]))
+        else:
+            places.append(_LEFT_OR_MIDDLE[name])
+    return Points(np.array([INDEX[joint] for joint, _ in places]), np.array([offset for _, offset in places]))
+
+
+@cache
+def sole_points() -> Points:
+    """Left heel, left ball, right heel, right ball on the base body."""
+    places = [*_SOLE, *(_mirrored(*place) for place in _SOLE)]
+    return Points(np.array([INDEX[joint] for joint, _ in places]), np.array([offset for _, offset in places]))
+
+
+def columns(*names: str) -> list[int]:
+    """Where landmarks are among the used ones."""
+    used = used_landmarks()
+    return [used.index(LANDMARK_NAMES.index(name)) for name in names]

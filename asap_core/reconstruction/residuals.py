@@ -1,0 +1,271 @@
+"""The residuals that the lift minimises, linearised around a motion, a camera and a body's shape.
+
+Each is divided by what it is expected to be, so that a cost of 1 is one standard deviation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.banded import BandedSystem
+from asap_core.reconstruction.body import (
+    HINGE_SLICE,
+    HINGES,
+    NEUTRAL_ANGLES,
+    NEUTRAL_BALLS,
+    NUM_VARIABLES,
+    SHAPE_GROUPS,
+    BodyState,
+    Pose,
+)
+from asap_core.reconstruction.camera import CAMERA_VARIABLES, Camera
+from asap_core.reconstruction.markers import columns, landmark_points, sole_points
+from asap_core.rotations import Array, quat_conj, quat_mul, quat_to_rotvec
+
+NUM_SHARED = len(CAMERA_VARIABLES) + len(SHAPE_GROUPS)
+_PIXEL_SLACK, _DEPTH_SLACK, _POINT_SLACK, _CONTACT_SLACK = 2.0, 2.0, 2.0, 2.0
+"""Standard deviations beyond which a residual pulls no harder."""
+_HOLD, _STAND, _SUNK = 0.004, 0.01, 0.01
+"""m: slide of a standing sole in a frame of 1/30 s, its distance from the ground, any sole's depth under it."""
+_LIMIT = 0.05
+"""rad beyond a hinge's range."""
+_ACCELERATION = np.array(
+    [5.0] * 3 + [30.0] * 3 + [50.0] * 12 + [15.0] * 3 + [30.0] * 3 + [20.0] * 4 + [60.0] * 2 + [50.0] * 2 + [40.0] * 4
+)
+"""(V,) m/s² and rad/s²"""
+_BALL_SPREAD = np.array([[np.inf] * 3, [0.8, 0.4, 0.35], [0.8, 0.4, 0.35], [1.2, 1.2, 1.2], [1.2, 1.2, 1.2]])
+"""(5, 3) rad from the neutral pose."""
+_HINGE_SPREAD = np.array([0.4, 0.25, 0.35, 0.4, 0.3, 0.5] + [0.15] * 4 + [1.5] * 4 + [0.3, 0.15] * 2)
+"""(18,) rad from the neutral pose."""
+_ROWS, _COLUMNS = np.tril_indices(NUM_VARIABLES)
+_ALL_ROWS, _ALL_COLUMNS = (index.ravel() for index in np.indices((NUM_VARIABLES, NUM_VARIABLES)))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What T frames show, for P landmarks and the 4 sole points. Weights are 1/variance; 0: not seen."""
+
+    fps: float
+    pixels: Array
+    """(T, P, 2)"""
+    pixel_weights: Array
+    """(T, P) 1/px²"""
+    depths: Array
+    """(T, P) further away along the line of sight than the middle of the hips, m."""
+    depth_weights: Array
+    """(T, P) 1/m²"""
+    points: Array
+    """(T, P, 3) world, m."""
+    point_weights: Array
+    """(T, P) 1/m²"""
+    contacts: Array
+    """(T, 4) from 0 to 1: the sole stands."""
+    ease: float = 1.0
+    """Factor of what a standing sole's distance from the ground is expected to be."""
+
+    def part(self, frames: slice) -> Evidence:
+        """Some of the frames; a stride lowers the rate."""
+        arrays = {name: value[frames] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, fps=self.fps / (frames.step or 1), **arrays)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What all frames share."""
+
+    camera: Camera
+    shape: Array
+    """(9,) logarithms, in the order of `SHAPE_GROUPS`."""
+
+    def moved(self, step: Array) -> Scene:
+        """Changed by a step (13,) of the shared variables."""
+        count = len(CAMERA_VARIABLES)
+        return Scene(self.camera.moved(step[:count]), self.shape + step[count:])
+
+    def values(self) -> Array:
+        """(13,) the shared variables; the focal length by its logarithm."""
+        camera = self.camera
+        return np.concatenate([[np.log(camera.focal), camera.pitch, camera.roll, camera.height], self.shape])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed of a scene before the video is seen."""
+
+    values: Array
+    """(13,)"""
+    spread: Array
+    """(13,) standard deviations; tiny where the value is known."""
+
+
+class Linearised:
+    """The Gauss-Newton system of all residuals at a state and a scene."""
+
+    def __init__(self, state: BodyState, scene: Scene, evidence: Evidence, prior: Prior) -> None:
+        self.system = BandedSystem(len(state), NUM_VARIABLES)
+        self.coupling = np.zeros((len(state), NUM_VARIABLES, NUM_SHARED))
+        self.corner = np.diag(prior.spread**-2)
+        self.gradient = (scene.values() - prior.values) / prior.spread**2
+        pose = Pose(scene.shape, state)
+        self._add_sights(pose, scene, evidence)
+        self._add_soles(pose, evidence)
+        self._add_posture(state)
+        self._add_smoothness(state, evidence.fps)
+
+    def _add_sights(self, pose: Pose, scene: Scene, evidence: Evidence) -> None:
+        """Landmarks in the image, their relative depth, and triangulated ones."""
+        points = landmark_points()
+        places = pose.place(points)
+        by_place = pose.derivatives(points, places)
+        parts = []
+        if evidence.pixel_weights.any():
+            parts.append(_pixel_rows(scene.camera, places, by_place, evidence))
+        if evidence.depth_weights.any():
+            parts.append(_depth_rows(scene.camera, places, by_place, evidence))
+        if evidence.point_weights.any():
+            parts.append(_point_rows(places, by_place, evidence))
+        for rows, residual in parts:
+            self._add_rows(rows, residual)
+
+    def _add_rows(self, rows: Array, residual: Array) -> None:
+        """Rows (T, m, V + shared) and residuals (T, m), both divided by their standard deviations."""
+        flat = rows.transpose(0, 2, 1)
+        normal = flat @ rows
+        pull = (flat @ residual[..., None])[..., 0]
+        self.system.add_within(_ROWS, _COLUMNS, normal[:, _ROWS, _COLUMNS])
+        self.system.gradient += pull[:, :NUM_VARIABLES]
+        self.coupling += normal[:, :NUM_VARIABLES, NUM_VARIABLES:]
+        self.corner += normal[:, NUM_VARIABLES:, NUM_VARIABLES:].sum(axis=0)
+        self.gradient += pull[:, NUM_VARIABLES:].sum(axis=0)
+
+    def _add_soles(self, pose: Pose, evidence: Evidence) -> None:
+        """Standing soles are on the ground and stay where they are; none is under it."""
+        points = sole_points()
+        places = pose.place(points)
+        rows = _with_camera(pose.derivatives(points, places))
+        height = places[..., 2]
+        stand = _STAND * evidence.ease
+        root = np.sqrt(evidence.contacts * _robust(height / stand, _CONTACT_SLACK)) / stand
+        root = np.maximum(root, (height < 0) / _SUNK)
+        self._add_rows(rows[:, :, 2] * root[..., None], height * root)
+        if len(places) > 1:
+            self._add_hold(places[..., :2], rows[:, :, :2], evidence)
+
+    def _add_hold(self, places: Array, rows: Array, evidence: Evidence) -> None:
+        slide = (places[1:] - places[:-1]) / (_HOLD * 30.0 / evidence.fps)
+        firm = evidence.contacts[1:] * evidence.contacts[:-1]
+        root = np.sqrt(firm * _robust(np.linalg.norm(slide, axis=-1), _CONTACT_SLACK))[..., None]
+        scale = root[..., None] / (_HOLD * 30.0 / evidence.fps)
+        frames = len(slide)
+        later = (rows[1:] * scale).reshape(frames, -1, rows.shape[-1])
+        earlier = (rows[:-1] * scale).reshape(frames, -1, rows.shape[-1])
+        residual = (slide * root).reshape(frames, -1)
+        shared = later[..., NUM_VARIABLES:] - earlier[..., NUM_VARIABLES:]
+        own = slice(None, NUM_VARIABLES)
+        for part, jacobian in ((slice(1, None), later[..., own]), (slice(None, -1), -earlier[..., own])):
+            turned = jacobian.transpose(0, 2, 1)
+            normal = np.zeros((frames + 1, len(_ROWS)))
+            normal[part] = (turned @ jacobian)[:, _ROWS, _COLUMNS]
+            self.system.add_within(_ROWS, _COLUMNS, normal)
+            self.system.gradient[part] += (turned @ residual[..., None])[..., 0]
+            self.coupling[part] += turned @ shared
+        between = -later[..., own].transpose(0, 2, 1) @ earlier[..., own]
+        self.system.add_between(_ALL_ROWS, _ALL_COLUMNS, between.reshape(frames, -1))
+        self.corner += (shared.transpose(0, 2, 1) @ shared).sum(axis=0)
+        self.gradient += (shared.transpose(0, 2, 1) @ residual[..., None])[..., 0].sum(axis=0)
+
+    def _add_posture(self, state: BodyState) -> None:
+        """Near the neutral pose, and hinges within their ranges."""
+        away = np.zeros((len(state), NUM_VARIABLES))
+        turned = quat_to_rotvec(quat_mul(state.balls, quat_conj(NEUTRAL_BALLS)))
+        away[:, 3 : HINGE_SLICE.start] = turned.reshape(len(state), -1)
+        away[:, HINGE_SLICE] = state.angles - NEUTRAL_ANGLES
+        spread = np.concatenate([[np.inf] * 3, _BALL_SPREAD.ravel(), _HINGE_SPREAD])
+        self.system.add_own(spread**-2, away)
+        lower, upper = (np.array([getattr(hinge, side) for hinge in HINGES]) for side in ("lower", "upper"))
+        beyond = np.zeros_like(away)
+        beyond[:, HINGE_SLICE] = state.angles - np.clip(state.angles, lower, upper)
+        self.system.add_own((beyond != 0) / _LIMIT**2, beyond)
+
+    def _add_smoothness(self, state: BodyState, fps: float) -> None:
+        turn = quat_to_rotvec(quat_mul(state.balls[1:], quat_conj(state.balls[:-1])))
+        turned = np.concatenate([np.zeros((1, *turn.shape[1:])), np.cumsum(turn, axis=0)]).reshape(len(state), -1)
+        values = np.concatenate([state.root, turned, state.angles], axis=1)
+        self.system.add_acceleration((fps**2 / _ACCELERATION) ** 2, values)
+
+
+def _robust(size: Array, slack: float) -> Array:
+    """Factor of the squared weight that makes a cost grow no further than linearly, then hardly (Geman-McClure)."""
+    return np.asarray(1.0 / (1.0 + (size / slack) ** 2) ** 2)
+
+
+def _huber(size: Array, slack: float) -> Array:
+    """Factor of the squared weight that makes a cost linear beyond `slack` (pseudo-Huber)."""
+    return np.asarray(1.0 / np.sqrt(1.0 + (size / slack) ** 2))
+
+
+def _with_camera(by_place: Array) -> Array:
+    """Put the camera's columns, zero, between those of the frame (V) and of the shape (S)."""
+    out = np.zeros((*by_place.shape[:-1], NUM_VARIABLES + NUM_SHARED))
+    out[..., :NUM_VARIABLES] = by_place[..., :NUM_VARIABLES]
+    out[..., NUM_VARIABLES + len(CAMERA_VARIABLES) :] = by_place[..., NUM_VARIABLES:]
+    return out
+
+
+def _rows_of(directions: Array, by_place: Array) -> Array:
+    """(T, P, k, C) derivative of k quantities whose derivative by place is `directions` (T, P, k, 3)."""
+    return directions @ by_place
+
+
+def _pixel_rows(camera: Camera, places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+    seen = camera.seen(places)
+    residual = camera.project(seen) - evidence.pixels
+    size = np.linalg.norm(residual, axis=-1) * np.sqrt(evidence.pixel_weights)
+    root = np.sqrt(evidence.pixel_weights * _huber(size, _PIXEL_SLACK))[..., None]
+    rows = _with_camera(_rows_of(camera.pixel_rows(seen), by_place))
+    first = NUM_VARIABLES
+    rows[..., first : first + len(CAMERA_VARIABLES)] = camera.derivatives(seen)
+    frames = len(places)
+    return (rows * root[..., None]).reshape(frames, -1, rows.shape[-1]), (residual * root).reshape(frames, -1)
+
+
+def _depth_rows(camera: Camera, places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+    """The line of sight to the hips is taken as it is; only what lies along it counts."""
+    hips = columns("left_hip", "right_hip")
+    sight = places[:, hips].mean(axis=1) - np.array([0.0, 0.0, camera.height])
+    sight /= np.linalg.norm(sight, axis=-1, keepdims=True)
+    along = (places @ sight[..., None])[..., 0]
+    residual = along - along[:, hips].mean(axis=1, keepdims=True) - evidence.depths
+    size = np.abs(residual) * np.sqrt(evidence.depth_weights)
+    root = np.sqrt(evidence.depth_weights * _huber(size, _DEPTH_SLACK))
+    rows = (sight[:, None, None] @ by_place)[:, :, 0]
+    rows -= rows[:, hips].mean(axis=1, keepdims=True)
+    return _with_camera(rows * root[..., None]), residual * root
+
+
+def _point_rows(places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+    residual = places - evidence.points
+    size = np.linalg.norm(residual, axis=-1) * np.sqrt(evidence.point_weights)
+    root = np.sqrt(evidence.point_weights * _huber(size, _POINT_SLACK))[..., None]
+    rows = _with_camera(by_place * root[..., None])
+    frames = len(places)
+    return rows.reshape(frames, -1, rows.shape[-1]), (residual * root).reshape(frames, -1)
+
+
+def solve_step(
+    state: BodyState, scene: Scene, evidence: Evidence, prior: Prior, free: NDArray[np.bool_], fixed: int
+) -> tuple[Array, Array]:
+    """The step of the frames (T, V), of which the first `fixed` stay, and of the shared variables (13,), if `free`."""
+    at = Linearised(state, scene, evidence, prior)
+    if fixed:
+        at.system.freeze(np.repeat(np.arange(len(state)) < fixed, NUM_VARIABLES).reshape(len(state), -1))
+    shared = np.zeros(NUM_SHARED)
+    if not free.any():
+        return at.system.solve(), shared
+    step, shared[free] = at.system.solve_bordered(
+        at.coupling[:, :, free], at.corner[np.ix_(free, free)], at.gradient[free]
+    )
+    return step, shared

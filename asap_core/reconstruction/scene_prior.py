@@ -1,0 +1,85 @@
+"""What is believed of camera and person before the video is seen, and where each value of the result comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from asap_core.reconstruction.body import BASE_HEIGHT, SHAPE_GROUPS
+from asap_core.reconstruction.camera import CAMERA_VARIABLES, Camera, Known
+from asap_core.reconstruction.residuals import Prior, Scene
+
+Origin = Literal["given", "metadata", "estimated", "assumed"]
+
+_FOCAL = (1.05, 0.2)
+"""Of the larger side of the image, and the spread of its logarithm: phones and webcams."""
+_PITCH, _ROLL, _CAMERA_HEIGHT = (0.1, 0.15), (0.0, 0.02), (1.3, 0.5)
+"""Mean and spread, rad and m."""
+_STATURE = (1.70, 0.06)
+"""m, and the spread of its logarithm: adults."""
+_PROPORTION = 0.04
+"""Spread of the logarithm of a group of bones."""
+_KNOWN = 1e-4
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity of the scene and where it comes from."""
+
+    value: float
+    unit: str
+    origin: Origin
+
+
+def scene_prior(width: int, height: int, focal: float | None, known: Known) -> Prior:
+    """Means and spreads of the shared variables; `focal` is what the file's metadata say, px.
+
+    Without the camera's height nothing tells the size of person and room, so that the person's is not free then.
+    """
+    wide, spread = _FOCAL
+    given = known.focal or focal
+    sizable = known.person_height is None and known.camera_height is not None
+    camera = [
+        (np.log(given or wide * max(width, height)), _KNOWN if given else spread),
+        _PITCH if known.pitch is None else (known.pitch, _KNOWN),
+        _ROLL,
+        _CAMERA_HEIGHT if known.camera_height is None else (known.camera_height, _KNOWN),
+    ]
+    stature = known.person_height or _STATURE[0]
+    body = (np.log(stature / BASE_HEIGHT), _STATURE[1] if sizable else _KNOWN)
+    values = np.array([*camera, body, *[(0.0, _PROPORTION)] * (len(SHAPE_GROUPS) - 1)])
+    return Prior(values[:, 0], values[:, 1])
+
+
+def free_variables(prior: Prior) -> np.ndarray:
+    """(13,) whether a shared variable is to be estimated."""
+    return np.asarray(prior.spread > _KNOWN)
+
+
+def first_scene(prior: Prior, width: int, height: int) -> Scene:
+    """The scene at the prior's means."""
+    focal, pitch, roll, above = prior.values[: len(CAMERA_VARIABLES)]
+    camera = Camera(float(np.exp(focal)), float(pitch), float(roll), float(above), (width / 2, height / 2))
+    return Scene(camera, prior.values[len(CAMERA_VARIABLES) :])
+
+
+def estimates(scene: Scene, focal: float | None, known: Known) -> dict[str, Estimate]:
+    """What the scene was taken to be."""
+    camera = scene.camera
+
+    def origin(value: float | None, otherwise: Origin = "estimated") -> Origin:
+        return otherwise if value is None else "given"
+
+    unsized: Origin = "assumed" if known.camera_height is None else "estimated"
+    found: Origin = "metadata" if focal is not None else "estimated"
+    return {
+        "focal": Estimate(camera.focal, "px", origin(known.focal, found)),
+        "pitch": Estimate(camera.pitch, "rad", origin(known.pitch)),
+        "roll": Estimate(camera.roll, "rad", "estimated"),
+        "camera_height": Estimate(camera.height, "m", origin(known.camera_height)),
+        "person_height": Estimate(
+            BASE_HEIGHT * float(np.exp(scene.shape[0])), "m", origin(known.person_height, unsized)
+        ),
+    }
