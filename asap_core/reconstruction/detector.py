@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.reconstruction.network import Floats, Network
+from asap_core.reconstruction.video_file import Image
 from asap_core.reconstruction.weights import read_weights
 from asap_core.rotations import Array
 
@@ -80,7 +81,7 @@ class Detector:
         self._network = Network(read_weights("detector", weights), [(1, _NUM_ANCHORS, 12), (1, _NUM_ANCHORS, 1)])
         self._anchors = anchors()
 
-    def find(self, image: NDArray[np.uint8]) -> list[Region]:
+    def find(self, image: Image) -> list[Region]:
         """One region per person in an RGB picture (h, w, 3), the surest first."""
         tensor, scale, shift = _letterboxed(image)
         boxes, logits = self._network.run(tensor)
@@ -97,7 +98,7 @@ class Detector:
         return regions
 
 
-def _letterboxed(image: NDArray[np.uint8]) -> tuple[Floats, float, Array]:
+def _letterboxed(image: Image) -> tuple[Floats, float, Array]:
     """The picture in the middle of a black square, from −1 to 1; its scale and its shift (2,) in px."""
     import cv2
 

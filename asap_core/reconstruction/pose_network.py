@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asap_core.reconstruction.detector import Region
 from asap_core.reconstruction.landmarks import LANDMARK_NAMES
 from asap_core.reconstruction.network import Floats, Network
+from asap_core.reconstruction.video_file import Image
 from asap_core.reconstruction.weights import read_weights
 from asap_core.rotations import Array
 
@@ -55,7 +56,7 @@ class PoseNetwork:
         shapes = [(1, _POINTS * 5), (1, 1), (1, _HEAT, _HEAT, _POINTS), (1, _POINTS * 3)]
         self._network = Network(read_weights(model, weights), shapes)
 
-    def look(self, image: NDArray[np.uint8], region: Region) -> Pose:
+    def look(self, image: Image, region: Region) -> Pose:
         """The landmarks of the person in `region` of an RGB picture (h, w, 3)."""
         landmarks, score, heat, metric = self._network.run(cut_out(image, region))
         rows = landmarks.reshape(_POINTS, 5).astype(float)
@@ -72,18 +73,28 @@ class PoseNetwork:
         )
 
 
-def cut_out(image: NDArray[np.uint8], region: Region) -> Floats:
+def cut_out(image: Image, region: Region) -> Floats:
     """The region as the network's input (256, 256, 3), from 0 to 1; black beyond the picture."""
     import cv2
 
-    shrink = max(1, int(region.size / SIDE))
     place = region.to_picture(SIDE)
-    if shrink > 1:
-        image = cv2.resize(image, None, fx=1 / shrink, fy=1 / shrink, interpolation=cv2.INTER_AREA)
-        place = place / shrink
-        place[:, 2] -= (1 - 1 / shrink) / 2
+    corners = place @ np.array([[0, SIDE, 0, SIDE], [0, 0, SIDE, SIDE], [1, 1, 1, 1]])
+    height, width = image.shape[:2]
+    left, top = np.clip(np.floor(corners.min(axis=1)), 0, (width, height)).astype(int)
+    right, bottom = np.clip(np.ceil(corners.max(axis=1)) + 1, 0, (width, height)).astype(int)
+    part = image[top:bottom, left:right]
+    place[:, 2] -= left, top
+    for _ in range(int(math.log2(max(1.0, region.size / SIDE)))):
+        rows, columns = part.shape[0] // 2, part.shape[1] // 2
+        if min(rows, columns) == 0:
+            break
+        part = cv2.resize(part[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
+        place /= 2
+        place[:, 2] -= 0.25
+    if part.size == 0:
+        return np.zeros((SIDE, SIDE, 3), dtype=np.float32)
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    crop = cv2.warpAffine(image, place, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_CONSTANT)
+    crop = cv2.warpAffine(part, place, (SIDE, SIDE), flags=flags, borderMode=cv2.BORDER_CONSTANT)
     return np.multiply(crop, np.float32(1 / 255), dtype=np.float32)
 
 

@@ -16,7 +16,7 @@ from asap_core.errors import InputFileError, StageError
 from asap_core.files import is_folder
 from asap_core.reconstruction.network import MISSING
 
-LONGEST_SIDE = 1280
+LONGEST_SIDE = 1920
 """px; larger pictures are made smaller as they are decoded."""
 MOST_FRAMES_PER_S = 60.0
 """Of a faster video, such as slow motion, only so many frames are used."""
@@ -184,15 +184,16 @@ def _upright(frame: Any, time: float, info: VideoInfo) -> Frame:
     import cv2
 
     width, height = round(info.width / info.scale), round(info.height / info.scale)
-    turned = info.rotation in (90, 270)
-    small = frame.reformat(
-        width=height if turned else width, height=width if turned else height, format="rgb24", interpolation="AREA"
-    )
-    image = small.to_ndarray()
+    if info.rotation in (90, 270):
+        width, height = height, width
+    # Scaled before it becomes RGB, which is three times as fast as both at once.
+    small = frame.reformat(width=width, height=height, format="yuv420p", interpolation="BILINEAR")
+    image = small.reformat(format="rgb24").to_ndarray()
     if info.rotation:
         turns = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_CLOCKWISE}
         image = cv2.rotate(image, turns[info.rotation])
-    return Frame(time, image, cv2.resize(image, _THUMBNAIL, interpolation=cv2.INTER_AREA))
+    sparse = image[:: max(1, image.shape[0] // 144), :: max(1, image.shape[1] // 256)]
+    return Frame(time, image, cv2.resize(sparse, _THUMBNAIL, interpolation=cv2.INTER_AREA))
 
 
 def _focal(metadata: dict[str, str], diagonal: float) -> float | None:
