@@ -117,9 +117,9 @@ def work_under_report(report: ChildReport, root: Path, outputs: Iterable[str], w
     """Do `work` and write the manifest of how it ended; whether it succeeded.
 
     Every exception counts, those of `sys.exit` and Ctrl-C too: a simulator's own shutdown may turn any of them into
-    exit status 0. Ends with the parent, whose end of standard input closes.
+    exit status 0.
     """
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         with heard_by(report):
             figures = work()
@@ -131,7 +131,12 @@ def work_under_report(report: ChildReport, root: Path, outputs: Iterable[str], w
     return True
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """From now on, end this process and its group as soon as the parent's end of standard input closes."""
+    threading.Thread(target=_await_parents_end, daemon=True).start()
+
+
+def _await_parents_end() -> None:
     with suppress(OSError):
         while os.read(sys.__stdin__.fileno() if sys.__stdin__ else 0, 1024):
             pass

@@ -14,7 +14,8 @@ from asap_core.files import atomic_dir, content_key, read_object, sha256_file
 from asap_core.robots import get_profile
 from asap_core.training.checkpoint import load_checkpoint
 from asap_core.training.ppo import PpoTrainer, use_threads
-from asap_core.training.session import TrainingSession
+from asap_core.training.ranks import Ranks, join_ranks
+from asap_core.training.session import History, TrainingSession
 from tasks._training import contract_of, make_env, motion_file, training_reference, write_table
 from tasks.item_store import code_version, robot_version
 
@@ -39,6 +40,8 @@ _SECTIONS = {"seed", "robot", "simulation", "tracking", "ppo", "finetune"}
 def run(params: Params, root: Path) -> dict[str, float | int | str]:
     """Fine-tune every arm with every seed; writes models/finetuned/<arm>/seed_<k>.
 
+    Of several processes, the first writes and has the figures.
+
     Raises:
         StageError: the delta model failed its acceptance and `finetune.allow_rejected_delta` is not set.
     """
@@ -46,17 +49,20 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     if not params.finetune.allow_rejected_delta:
         _check_accepted(root / "models" / "delta" / "report.json")
     reference = training_reference(params, root)
+    ranks = join_ranks(params.ppo.device)
+    runs = [(arm, seed) for arm in ARMS for seed in range(params.finetune.seeds)]
+    trained = {run: _finetune(params, root, reference, *run, ranks) for run in runs}
+    if not ranks.first:
+        return {}
     figures: dict[str, float | int | str] = {"iterations": params.finetune.iterations}
     with atomic_dir(root / "models" / "finetuned") as out:
-        for arm in ARMS:
-            for seed in range(params.finetune.seeds):
-                session, state_dir = _finetune(params, root, reference, arm, seed)
-                place = out / arm / f"seed_{seed}"
-                place.mkdir(parents=True)
-                shutil.copy(state_dir / "policy.onnx", place / "policy.onnx")
-                shutil.copy(state_dir / "checkpoint.pt", place / "checkpoint.pt")
-                write_table(session.history, place / "history.csv")
-                figures[f"{arm}_seed_{seed}_reward"] = session.history[-1]["reward"]
+        for (arm, seed), (history, state_dir) in trained.items():
+            place = out / arm / f"seed_{seed}"
+            place.mkdir(parents=True)
+            shutil.copy(state_dir / "policy.onnx", place / "policy.onnx")
+            shutil.copy(state_dir / "checkpoint.pt", place / "checkpoint.pt")
+            write_table(history, place / "history.csv")
+            figures[f"{arm}_seed_{seed}_reward"] = history[-1]["reward"]
     return figures
 
 
@@ -71,8 +77,8 @@ def _check_accepted(path: Path) -> None:
 
 
 def _finetune(
-    params: Params, root: Path, reference: ReferenceMotion, arm: str, seed: int
-) -> tuple[TrainingSession, Path]:
+    params: Params, root: Path, reference: ReferenceMotion, arm: str, seed: int, ranks: Ranks
+) -> tuple[History, Path]:
     start = root / "models" / "pretrained" / "checkpoint.pt"
     delta = root / "models" / "delta" / "delta.onnx"
     correction: ActionCorrection | None = None
@@ -83,24 +89,31 @@ def _finetune(
         inputs.append(sha256_file(delta))
     state_dir = root / ".asap" / "state" / "finetune" / content_key(*inputs)
     run_seed = params.seed + 1000 * (seed + 1)
-    trainer = _trainer(params, reference, start, run_seed, correction)
+    trainer = _trainer(params, reference, start, run_seed, correction, ranks)
     session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
     session.run(params.finetune.iterations, f"finetune {arm} seed {seed}", f"finetuned/{arm}/seed_{seed}")
-    return session, state_dir
+    return session.history, state_dir
 
 
 def _trainer(
-    params: Params, reference: ReferenceMotion, start: Path, seed: int, correction: ActionCorrection | None
+    params: Params,
+    reference: ReferenceMotion,
+    start: Path,
+    seed: int,
+    correction: ActionCorrection | None,
+    ranks: Ranks,
 ) -> PpoTrainer:
     """A trainer that goes on where `start` ended: its networks, its curricula, and for good its distance limit."""
     pretrained = load_checkpoint(start)
     ppo = params.ppo.model_copy(update={"learning_rate": params.finetune.learning_rate})
     try:
-        fixed = at_distance(params, float(pretrained["environment"]["curriculum"][0]))
-        env = make_env(fixed, reference, params.finetune.physics_dt, ppo.num_envs, seed, correction)
-        trainer = PpoTrainer(env, ppo, seed)
+        curricula = pretrained["processes"][0]["environment"]
+        fixed = at_distance(params, float(curricula["curriculum"][0]))
+        own_seed = seed + ranks.seed_offset
+        env = make_env(fixed, reference, params.finetune.physics_dt, ppo.num_envs, own_seed, correction)
+        trainer = PpoTrainer(env, ppo, seed, ranks)
         trainer.load_networks(pretrained["learner"], params.finetune.init_std)
-        env.load_curricula(pretrained["environment"])
+        env.load_curricula(curricula)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise ContractError(

@@ -56,16 +56,38 @@ def read_params(root: Path) -> Params:
 
 
 def run_stage(name: str, root: Path) -> Figures:
-    """Run one stage of the project at `root` in this process and return its figures.
+    """Run one stage of the project at `root` and return its figures; in a process of its own if Isaac Lab simulates.
 
     Raises:
         AsapError: a stage of that name does not exist, `params.yaml` is wrong, or the stage itself failed.
     """
     check_stage(name)
     params = read_params(root)
-    figures: Figures = importlib.import_module(f"tasks.{name}").run(params, root)
-    if name in TRACKED_STAGES:
-        from tasks.tracking import log_stage
+    if name not in TRACKED_STAGES:
+        return _run(name, params, root)
+    from asap_core.progress import heard_by
+    from tasks.tracking import StageRun
 
-        log_stage(name, params.model_dump(mode="json"), figures, root)
+    log = StageRun(name, params.model_dump(mode="json"), root)
+    try:
+        with heard_by(log):
+            figures = _run(name, params, root)
+    except BaseException:
+        log.fail()
+        raise
+    log.finish(figures)
+    return figures
+
+
+def _run(name: str, params: Params, root: Path) -> Figures:
+    from tasks.stage_process import needs_process, run_in_process
+
+    if needs_process(name, params):
+        return run_in_process(name, params, root)
+    return run_here(name, params, root)
+
+
+def run_here(name: str, params: Params, root: Path) -> Figures:
+    """Run one stage in this process, and log nothing."""
+    figures: Figures = importlib.import_module(f"tasks.{name}").run(params, root)
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from asap_core.errors import InputFileError
 from asap_core.files import write_tensors
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def _to_tensors(value: Any) -> Any:
@@ -31,21 +32,27 @@ def _to_arrays(value: Any) -> Any:
 
 
 def save_checkpoint(
-    path: Path | str, learner: dict[str, Any], environment: dict[str, Any], extra: dict[str, Any]
+    path: Path | str, learner: dict[str, Any], processes: Sequence[dict[str, Any]], extra: dict[str, Any]
 ) -> None:
-    """Write all that is needed to go on: networks, normalisers, optimiser, environment, random states; atomically."""
+    """Write all that is needed to go on, atomically.
+
+    Args:
+        path: the file.
+        learner: networks, normalisers, optimiser.
+        processes: `PpoTrainer.process_state` of each process that trains.
+        extra: plain data.
+    """
     content = {
         "format_version": FORMAT_VERSION,
         "learner": learner,
-        "environment": _to_tensors(environment),
-        "torch_rng": torch.get_rng_state(),
+        "processes": [_to_tensors(process) for process in processes],
         "extra": extra,
     }
     write_tensors(path, content)
 
 
 def load_checkpoint(path: Path | str) -> dict[str, Any]:
-    """Read a checkpoint; `environment` comes back as numpy arrays.
+    """Read a checkpoint; the `environment` of each of `processes` comes back as numpy arrays.
 
     Raises:
         InputFileError: missing, truncated, of another version, or holding more than plain data.
@@ -59,4 +66,5 @@ def load_checkpoint(path: Path | str) -> dict[str, Any]:
     found = content.get("format_version") if isinstance(content, dict) else None
     if found != FORMAT_VERSION:
         raise InputFileError(path, f"format_version is {found!r}, expected {FORMAT_VERSION}")
-    return {**content, "environment": _to_arrays(content["environment"])}
+    processes = [{**process, "environment": _to_arrays(process["environment"])} for process in content["processes"]]
+    return {**content, "processes": processes}

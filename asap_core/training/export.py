@@ -17,7 +17,7 @@ _OPSET = 17
 
 def export_policy(actor: MLPModel, contract: PolicyContract, path: Path | str) -> None:
     """Write the deterministic actor, observation normaliser included: input `obs` (N, W), output `actions` (N, J)."""
-    model = actor.as_onnx(verbose=False).eval()
+    model = actor.as_onnx(verbose=False).cpu().eval()
     with atomic_file(path) as partial:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,4 +1,4 @@
-"""PPO on the tracking environment: rsl-rl's algorithm, storage and networks in a loop that resumes exactly.
+"""PPO on the tracking environment: rsl-rl's algorithm and networks in a loop that resumes exactly.
 
 Source of the algorithm: rsl-rl-lib (BSD-3). The loop is ours because a checkpoint here also holds the environment and
 all random states, so that an interrupted training ends with the same bits as an undisturbed one.
@@ -6,6 +6,7 @@ all random states, so that an interrupted training ends with the same bits as an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from asap_core.environments.tracking import TrackingEnv
+from asap_core.training.lean_ppo import LeanPpo
+from asap_core.training.ranks import Ranks
 from asap_core.training.settings import PpoSettings
 
 
@@ -41,7 +44,8 @@ class IterationStats:
 
 
 def use_threads(threads: int) -> None:
-    """Set torch's threads on purpose and make CPU results repeatable."""
+    """Set torch's threads on purpose and make results repeatable: bit for bit on a CPU."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it, deterministic CUDA algorithms refuse
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
     torch.set_flush_denormal(True)
@@ -64,10 +68,20 @@ class _SplitRateAdam(torch.optim.Adam):
 
 
 class PpoTrainer:
-    """Actor and critic, their optimiser and the loop over one environment."""
+    """Actor and critic, their optimiser and the loop over one environment.
 
-    def __init__(self, env: TrackingEnv, settings: PpoSettings, seed: int) -> None:
+    Args:
+        env: the robots of this process.
+        settings: of the learner.
+        seed: of networks and exploration.
+        ranks: the processes that train together. They begin with the same networks and average their gradients; the
+            curricula are those of the first.
+    """
+
+    def __init__(self, env: TrackingEnv, settings: PpoSettings, seed: int, ranks: Ranks | None = None) -> None:
         torch.manual_seed(seed)
+        self.ranks = ranks or Ranks()
+        self.device = self.ranks.device(settings.device)
         self.env = env
         self.settings = settings
         self.iteration = 0
@@ -86,37 +100,44 @@ class PpoTrainer:
             settings.hidden,
             obs_normalization=settings.normalise_observations,
             distribution_cfg=distribution,
-        )
+        ).to(self.device)
         with torch.no_grad():
             self.actor.mlp[-1].weight.mul_(0.01)
             self.actor.mlp[-1].bias.zero_()
         normalise = settings.normalise_observations
-        critic = MLPModel(self._obs, groups, "critic", 1, settings.hidden, obs_normalization=normalise)
-        storage = RolloutStorage("rl", env.num_envs, settings.steps_per_env, self._obs, [env.num_actions])
-        self.algorithm = PPO(
-            self.actor,
-            critic,
-            storage,
-            num_learning_epochs=settings.epochs,
-            num_mini_batches=settings.mini_batches,
-            clip_param=settings.clip,
-            gamma=settings.gamma,
-            lam=settings.lam,
-            value_loss_coef=settings.value_loss,
-            entropy_coef=settings.entropy,
-            learning_rate=settings.learning_rate,
-            max_grad_norm=settings.max_grad_norm,
-            use_clipped_value_loss=settings.clip_value,
-            desired_kl=settings.desired_kl,
-        )
+        critic = MLPModel(self._obs, groups, "critic", 1, settings.hidden, obs_normalization=normalise).to(self.device)
+        self.algorithm = self._make_algorithm(critic)
         self.algorithm.optimizer = _SplitRateAdam(
             self.actor, critic, settings.learning_rate, settings.critic_learning_rate
         )
         self.algorithm.train_mode()
+        if self.ranks.world_size > 1:
+            self.algorithm.broadcast_parameters()
+            torch.manual_seed(seed + self.ranks.rank)
+
+    def _make_algorithm(self, critic: MLPModel) -> PPO:
+        s, num_envs = self.settings, self.env.num_envs
+        options = {
+            "num_learning_epochs": s.epochs,
+            "num_mini_batches": s.mini_batches,
+            "clip_param": s.clip,
+            "gamma": s.gamma,
+            "lam": s.lam,
+            "value_loss_coef": s.value_loss,
+            "entropy_coef": s.entropy,
+            "learning_rate": s.learning_rate,
+            "max_grad_norm": s.max_grad_norm,
+            "use_clipped_value_loss": s.clip_value,
+            "desired_kl": s.desired_kl,
+        }
+        if s.learner == "lean":
+            return LeanPpo(self.actor, critic, num_envs, s.steps_per_env, torch.get_num_threads(), **options)
+        storage = RolloutStorage("rl", num_envs, s.steps_per_env, self._obs, [self.env.num_actions], self.device)
+        return PPO(self.actor, critic, storage, **options, device=self.device, multi_gpu_cfg=self.ranks.multi_gpu)
 
     def _observe(self) -> TensorDict:
         obs = {name: torch.from_numpy(value) for name, value in self.env.observe().items()}
-        return TensorDict(obs, batch_size=[self.env.num_envs])
+        return TensorDict(obs, batch_size=[self.env.num_envs], device=self.device)
 
     def iterate(self) -> IterationStats:
         """Collect one batch and learn from it."""
@@ -125,9 +146,11 @@ class PpoTrainer:
             self.algorithm.compute_returns(self._obs)
         losses = self.algorithm.update()
         self.iteration += 1
+        if self.ranks.world_size > 1:
+            self.env.load_curricula(self.ranks.share(self.env.curricula()))
         return IterationStats(
             iteration=self.iteration,
-            steps=self.iteration * self.settings.steps_per_env * self.env.num_envs,
+            steps=self.iteration * self.settings.steps_per_env * self.env.num_envs * self.ranks.world_size,
             reward=float(np.mean(rewards)),
             share=self.env.curriculum.mean_share,
             distance_limit=self.env.curriculum.distance,
@@ -139,13 +162,13 @@ class PpoTrainer:
     def _collect_step(self) -> float:
         with torch.inference_mode():
             action = self.algorithm.act(self._obs)
-            result = self.env.step(action.numpy())
+            result = self.env.step(action.cpu().numpy())
             self._obs = self._observe()
             self.algorithm.process_env_step(
                 self._obs,
-                torch.from_numpy(result.reward),
-                torch.from_numpy(result.done),
-                {"time_outs": torch.from_numpy(result.timed_out)},
+                torch.from_numpy(result.reward).to(self.device),
+                torch.from_numpy(result.done).to(self.device),
+                {"time_outs": torch.from_numpy(result.timed_out).to(self.device)},
             )
         return float(result.reward.mean())
 
@@ -154,20 +177,34 @@ class PpoTrainer:
 
         def act(observation: NDArray[np.float32]) -> NDArray[np.float32]:
             with torch.inference_mode():
-                obs = TensorDict({"actor": torch.from_numpy(observation)}, batch_size=[len(observation)])
-                return self.actor(obs).numpy()
+                seen = {"actor": torch.from_numpy(observation)}
+                obs = TensorDict(seen, batch_size=[len(observation)], device=self.device)
+                return self.actor(obs).cpu().numpy()
 
         return act
 
     def state_dict(self) -> dict[str, Any]:
         """Networks, normalisers, optimiser and iteration."""
-        return {**self.algorithm.save(), "iteration": self.iteration, "obs": dict(self._obs)}
+        return {**self.algorithm.save(), "iteration": self.iteration}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""
         self.algorithm.load(state, None, True)
         self.iteration = state["iteration"]
-        self._obs = TensorDict(state["obs"], batch_size=[self.env.num_envs])
+
+    def process_state(self) -> dict[str, Any]:
+        """What is this process's own: its environment, the last observations, the state of torch's random numbers."""
+        return {
+            "environment": self.env.state_dict(),
+            "obs": dict(self._obs.cpu()),
+            "torch_rng": torch.get_rng_state(),
+        }
+
+    def load_process_state(self, state: dict[str, Any]) -> None:
+        """Take back what `process_state` gave."""
+        self.env.load_state_dict(state["environment"])
+        self._obs = TensorDict(state["obs"], batch_size=[self.env.num_envs]).to(self.device)
+        torch.set_rng_state(state["torch_rng"])
 
     def load_networks(self, state: dict[str, Any], init_std: float) -> None:
         """Start from the networks and normalisers of another training, with fresh optimiser and exploration."""

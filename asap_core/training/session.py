@@ -27,7 +27,7 @@ class TrainingSession:
     """Runs a trainer to an iteration count and keeps everything it makes in `state_dir`, from which it resumes.
 
     A checkpoint is loaded back right after it was written: so an undisturbed run and a resumed one go on from the very
-    same bits.
+    same bits. Of several processes that train together, the first scores and writes for all.
 
     Args:
         trainer: learner and environment.
@@ -48,6 +48,7 @@ class TrainingSession:
         snapshots: Sequence[int] = (),
     ) -> None:
         self._trainer = trainer
+        self._ranks = trainer.ranks
         self._contract = contract
         self._dir = state_dir
         self._every = checkpoint_every
@@ -63,8 +64,8 @@ class TrainingSession:
         Listeners are told each iteration's figures as a step of `curve`.
         """
         make_folder(self._dir)
-        self._trainer.env.guard.path = self._dir / "exploded.npz"
-        if (self._dir / "checkpoint.pt").exists():
+        self._trainer.env.guard.path = self._dir / f"exploded{self._ranks.rank or ''}.npz"
+        if self._ranks.share((self._dir / "checkpoint.pt").exists()):
             self._resume(self._dir / "checkpoint.pt")
         done = self._trainer.iteration
         with track(description, iterations, done) as bar:
@@ -76,7 +77,8 @@ class TrainingSession:
                     self._checkpoint()
                 tell_curve(curve, stats.iteration, self.history[-1])
                 bar.advance(1, self._note(stats))
-        write_json(self._dir / "history.json", self.history)
+        if self._ranks.first:
+            write_json(self._dir / "history.json", self.history)
 
     def _tell_of_dump(self) -> None:
         guard = self._trainer.env.guard
@@ -89,6 +91,13 @@ class TrainingSession:
         return f"covered {stats.share:.2f} limit {stats.distance_limit:.2f} m{score}"
 
     def _checkpoint(self) -> None:
+        processes = self._ranks.gather(self._trainer.process_state())
+        if self._ranks.first:
+            self._keep(processes)
+        self._ranks.share(None)
+        self._restore(load_checkpoint(self._dir / "checkpoint.pt"))
+
+    def _keep(self, processes: list[dict[str, Any]]) -> None:
         score = self._score() if self._score else None
         if score is not None:
             row = self.history[-1]
@@ -96,18 +105,17 @@ class TrainingSession:
         if score is None or score.better_than(self.best):
             self.best = score
             self._export(self._dir / "policy.onnx")
-            self._save(self._dir / "best.pt")
+            self._save(self._dir / "best.pt", processes)
         if self._trainer.iteration in self._snapshots:
             self._export(self._dir / "snapshots" / f"policy_{self._trainer.iteration:06d}.onnx")
-        self._save(self._dir / "checkpoint.pt")
-        self._restore(load_checkpoint(self._dir / "checkpoint.pt"))
+        self._save(self._dir / "checkpoint.pt", processes)
 
     def _export(self, path: Path) -> None:
         export_policy(self._trainer.actor, self._contract, path)
 
-    def _save(self, path: Path) -> None:
+    def _save(self, path: Path, processes: list[dict[str, Any]]) -> None:
         extra: dict[str, Any] = {"history": self.history, "best": asdict(self.best) if self.best else None}
-        save_checkpoint(path, self._trainer.state_dict(), self._trainer.env.state_dict(), extra)
+        save_checkpoint(path, self._trainer.state_dict(), processes, extra)
 
     def _resume(self, path: Path) -> None:
         try:
@@ -119,11 +127,11 @@ class TrainingSession:
             raise InputFileError(path, f"{reason}; delete {self._dir} to train anew") from None
 
     def _restore(self, content: dict[str, Any]) -> None:
-        import torch
-
+        processes, size = content["processes"], self._ranks.world_size
+        if len(processes) != size:
+            raise RuntimeError(f"it was trained by {len(processes)} processes, now there are {size}")
         self._trainer.load_state_dict(content["learner"])
-        self._trainer.env.load_state_dict(content["environment"])
-        torch.set_rng_state(content["torch_rng"])
+        self._trainer.load_process_state(processes[self._ranks.rank])
         self.history = list(content["extra"]["history"])
         best = content["extra"]["best"]
         self.best = QuickScore(**best) if best else None

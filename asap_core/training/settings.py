@@ -12,6 +12,8 @@ from asap_core.settings import Settings
 class PpoSettings(Settings):
     """Section `ppo` of `params.yaml`: the learner, shared by pre-training and fine-tuning (rsl-rl's PPO)."""
 
+    learner: Literal["rsl_rl", "lean"] = "rsl_rl"
+    """`lean` computes the same updates faster on a CPU (`lean_ppo.py`)."""
     num_envs: int = Field(default=256, ge=1)
     steps_per_env: int = Field(default=16, ge=2)
     epochs: int = Field(default=4, ge=1)

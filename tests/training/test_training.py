@@ -96,8 +96,8 @@ def test_policy_without_contract_or_unreadable_is_refused(tmp_path):
 
 
 def test_damaged_checkpoint_is_refused_and_no_pickle_code_runs(tmp_path):
-    save_checkpoint(tmp_path / "c.pt", {"a": torch.ones(2)}, {"x": np.arange(3)}, {})
-    assert load_checkpoint(tmp_path / "c.pt")["environment"]["x"].tolist() == [0, 1, 2]
+    save_checkpoint(tmp_path / "c.pt", {"a": torch.ones(2)}, [{"environment": {"x": np.arange(3)}}], {})
+    assert load_checkpoint(tmp_path / "c.pt")["processes"][0]["environment"]["x"].tolist() == [0, 1, 2]
     data = (tmp_path / "c.pt").read_bytes()
     (tmp_path / "half.pt").write_bytes(data[: len(data) // 2])
     with pytest.raises(InputFileError, match=r"half\.pt"):
