@@ -37,6 +37,10 @@ class ContractError(AsapError):
     """A policy or delta model does not fit the robot, the motion or the simulator it is used with."""
 
 
+class MissingPartError(AsapError):
+    """An optional package is not installed; the message names the make target that brings it."""
+
+
 class StageError(AsapError):
     """A stage cannot run or did not reach what it promises."""
 
