@@ -12,7 +12,6 @@ import pandas as pd
 from asap_core.alignment.contract import load_delta
 from asap_core.alignment.replay import HORIZONS_S, horizon_key
 from asap_core.config import Params
-from asap_core.environments.correction import NoCorrection
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.errors import InputFileError, StageError
 from asap_core.evaluation.closed_loop import ClosedLoopResult, Contestant, closed_loop
@@ -84,7 +83,7 @@ def _open_loop(params: Params, root: Path) -> OpenLoopResult:
     )
     simulator = make_simulator(profile, params.simulation, _REPLAY_ENVS)
     delta = load_delta(root / "models" / "delta" / "delta.onnx", profile, simulator.control_dt)
-    return open_loop(rollout, profile, simulator, {"zero": NoCorrection(), "delta": delta})
+    return open_loop(rollout, profile, simulator, {"zero": None, "delta": delta})
 
 
 def _closed_loop(params: Params, root: Path) -> ClosedLoopResult:

@@ -20,8 +20,8 @@ from asap_core.files import atomic_file
 from asap_core.robots.profile import RobotProfile
 
 KIND = "delta_action_model"
-VERSION = 2
-"""Of the input layout; 2 has the target of two steps before and the root's whole position."""
+VERSION = 3
+"""Of the input layout; models of 3 act at each physics step, those before were held for a control step."""
 METADATA_KEY = "asap_contract"
 OUTPUT = "joint_delta"
 _OPSET = 17
@@ -177,4 +177,4 @@ def load_delta(path: Path | str, profile: RobotProfile, control_dt: float) -> De
         feed = {name: value.astype(np.float32) for name, value in zip(INPUTS, inputs, strict=True)}
         return np.asarray(session.run(None, feed)[0], dtype=np.float64)
 
-    return DeltaCorrection(predict)
+    return DeltaCorrection(predict, control_dt)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from asap_core.alignment.state_residual import ResidualSimulator, StateResidual
-from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.correction import ActionCorrection
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
@@ -24,7 +24,7 @@ class Corrected:
     name: str
     """What was chosen, e.g. `zero` or `sysid`."""
     physics: PhysicsSettings
-    correction: ActionCorrection = field(default_factory=NoCorrection)
+    correction: ActionCorrection | None = None
     residual: StateResidual | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     """What the fit found, as JSON."""

@@ -1,4 +1,8 @@
-"""The delta action model: state and nominal joint target in, a bounded joint correction in rad out."""
+"""The delta action model: state and nominal joint target in, a bounded joint correction in rad out.
+
+It acts at each physics step: there the torque of a drive is made, and what a physical difference asks for is a simple
+function of the state. Held for a control step, a correction of a stiff joint is wrong before the step ends.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from asap_core.alignment.features import INPUTS, NUM_FEATURES, NUM_SHARED, OWN_FEATURES, PhysicalFeatures
+from asap_core.alignment.features import (
+    ACCELERATION_TIME_S,
+    INPUTS,
+    NUM_FEATURES,
+    NUM_SHARED,
+    OWN_FEATURES,
+    PhysicalFeatures,
+)
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Ids, RobotState
 
@@ -57,7 +68,6 @@ class DeltaActionModel(torch.nn.Module):
 
     Args:
         profile: the robot.
-        control_dt: s between calls.
         limit: bound of |Δq| per joint, rad.
         residual: whether the network is part of it.
     """
@@ -65,9 +75,9 @@ class DeltaActionModel(torch.nn.Module):
     limit: torch.Tensor
     residual_share: torch.Tensor
 
-    def __init__(self, profile: RobotProfile, control_dt: float, limit: float, residual: bool = False) -> None:
+    def __init__(self, profile: RobotProfile, limit: float, residual: bool = False) -> None:
         super().__init__()
-        self.features = PhysicalFeatures(profile, control_dt)
+        self.features = PhysicalFeatures(profile)
         self.linear = torch.nn.Parameter(torch.zeros(profile.num_joints, NUM_FEATURES))
         self.bias = torch.nn.Parameter(torch.zeros(profile.num_joints))
         self.register_buffer("limit", torch.tensor(float(limit)))
@@ -96,20 +106,25 @@ class DeltaActionModel(torch.nn.Module):
 
 
 class DeltaCorrection:
-    """An `ActionCorrection` of any predictor: keeps each robot's last velocity and its last two nominal targets.
+    """An `ActionCorrection` of any predictor: keeps each robot's acceleration and its last two nominal targets.
 
     The one place where the model's inputs are put together, so that fitting, open-loop replay, fine-tuning and
     evaluation give the same Δq for the same state and target.
 
     Args:
         predict: raw quantities in the order of `INPUTS` → Δq (N, J) rad.
+        control_dt: s.
     """
 
-    def __init__(self, predict: Callable[[tuple[Array, ...]], Array]) -> None:
+    def __init__(self, predict: Callable[[tuple[Array, ...]], Array], control_dt: float) -> None:
         self._predict = predict
+        self._control_dt = control_dt
+        self._time_s = 0.0
         self._fresh = np.ones(0, dtype=bool)
-        self._past: tuple[Array, ...] = ()
-        """Last velocity, last target, target before that, (N, J) each."""
+        self._vel: Array = np.zeros((0, 0))
+        self._acc: Array = np.zeros((0, 0))
+        self._targets: tuple[Array, ...] = ()
+        """This control step's, the last one's and the one's before that, (N, J) each."""
 
     def reset(self, ids: Ids) -> None:
         """Robots `ids` have no past: as if their joints had been held where the next call finds them.
@@ -119,28 +134,41 @@ class DeltaCorrection:
         if len(self._fresh):
             self._fresh[ids] = True
 
-    def __call__(self, state: RobotState, joint_target: Array) -> Array:
-        """Δq (N, J) rad for the nominal `joint_target` (N, J) rad about to be applied in `state`."""
-        target = np.array(joint_target, dtype=np.float64)
-        start = (state.joint_vel, state.joint_pos, state.joint_pos)
-        if not self._past or self._past[0].shape != target.shape:
-            self._fresh, self._past = np.ones(len(target), dtype=bool), start
+    def recall(self, state: RobotState, joint_target: Array) -> None:
+        """See `ActionCorrection.recall`."""
+        self._see(state, joint_target, 0.0)
+
+    def __call__(self, state: RobotState, joint_target: Array, time_s: float) -> Array:
+        """See `TargetCorrection.__call__`. Each control step begins with a call at time 0."""
+        self._see(state, joint_target, time_s)
+        return self._predict(model_inputs(state, self._acc, joint_target, *self._targets[1:]))
+
+    def _see(self, state: RobotState, joint_target: Array, time_s: float) -> None:
+        if self._vel.shape != state.joint_vel.shape:
+            self._fresh = np.ones(len(state.joint_vel), dtype=bool)
+            self._vel, self._acc = state.joint_vel, np.zeros_like(state.joint_vel)
+            self._targets = (state.joint_pos,) * 3
         fresh = self._fresh[:, None]
-        past = tuple(np.where(fresh, now, before) for now, before in zip(start, self._past, strict=True))
-        self._past = (state.joint_vel.copy(), target, past[1])
+        if time_s == 0.0:
+            held = [np.where(fresh, state.joint_pos, target) for target in self._targets[:2]]
+            self._targets = (np.array(joint_target, dtype=np.float64), *held)
+        elapsed = (time_s or self._control_dt) - self._time_s
+        now = (state.joint_vel - self._vel) / elapsed
+        keep = np.exp(-elapsed / ACCELERATION_TIME_S)
+        self._acc = np.where(fresh, 0.0, now + keep * (self._acc - now))
+        self._vel, self._time_s = state.joint_vel.copy(), time_s
         self._fresh[:] = False
-        return self._predict(model_inputs(state, target, *past))
 
 
 def model_inputs(
-    state: RobotState, joint_target: Array, last_joint_vel: Array, last_joint_target: Array, earlier_joint_target: Array
+    state: RobotState, joint_acc: Array, joint_target: Array, last_joint_target: Array, earlier_joint_target: Array
 ) -> tuple[Array, ...]:
     """Raw quantities in the order of `INPUTS`."""
     values = {
         "joint_pos": state.joint_pos,
         "joint_vel": state.joint_vel,
+        "joint_acc": joint_acc,
         "joint_target": joint_target,
-        "last_joint_vel": last_joint_vel,
         "last_joint_target": last_joint_target,
         "earlier_joint_target": earlier_joint_target,
         "root_pos": state.root_pos,

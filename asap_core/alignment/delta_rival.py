@@ -36,5 +36,5 @@ class DeltaRival:
         splits: dict[Split, Rollout] = {"fit": fit, "validation": validation, "heldout": validation}
         found = DeltaFitter(self.profile, self.simulation, splits, self.settings, seed, cache).run()
         table = {c.name: {f"{h}s": v for h, v in c.validation.items()} for c in found.candidates}
-        correction = DeltaCorrection(found.chosen.model.predict)
+        correction = DeltaCorrection(found.chosen.model.predict, self.simulation.physics.control_dt)
         return Corrected(found.chosen.name, self.simulation.physics, correction, report={"candidates_mm": table})

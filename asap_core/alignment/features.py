@@ -1,11 +1,11 @@
 """What a delta action model sees: raw quantities in SI units, and the physical features made of them.
 
-Each feature of a joint is the form that one physical difference takes in a joint target that is held for a control
-step. With Δq = Δτ / kp: a drive's strength scales the PD torque, damping goes with the velocity, dry friction with its
-sign, armature with the acceleration, a delay with the change of the target (Δq = q_target of before − q_target), extra
-mass with the torque of a leg that stands. They are odd in the joint's sign, so that left and right may share weights,
-and have weights in physical units. Velocities are those half a control step ahead, as the last change continues.
-For all joints alike: gravity, angular velocity and height of the base.
+The model acts at each physics step, where the torque of a drive is made, so that each feature of a joint is the form
+that one physical difference takes there, exactly or nearly. With Δq = Δτ / kp: a drive's strength scales the PD torque,
+damping goes with the velocity, dry friction with its sign, armature with the acceleration, a delay with the change of
+the target (Δq = q_target of before − q_target), a load on the torso with the torque that holds it through the legs
+that stand. They are odd in the joint's sign, so that left and right may share weights, and have weights in physical
+units. For all joints alike: gravity, angular velocity and height of the base.
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ from asap_core.rotations import quat_to_matrix
 INPUTS = (
     "joint_pos",
     "joint_vel",
+    "joint_acc",
     "joint_target",
-    "last_joint_vel",
     "last_joint_target",
     "earlier_joint_target",
     "root_pos",
     "root_quat",
     "root_ang_vel",
 )
-"""Names of the model's inputs, in order: (N, J) ×6 rad and rad/s, (N, 3) m, (N, 4) wxyz, (N, 3) rad/s world.
+"""Names of the model's inputs, in order: (N, J) ×6 rad, rad/s and rad/s², (N, 3) m, (N, 4) wxyz, (N, 3) rad/s world.
 
-`last` is one control step before, `earlier` two; after a reset the velocity is the present one, and the targets are
-the present joint positions."""
+The acceleration is smoothed over `ACCELERATION_TIME_S`; `last` is one control step before, `earlier` two. After a
+reset the acceleration is zero, and past targets are the present joint positions."""
 
 WIDTHS = {"root_pos": 3, "root_quat": 4, "root_ang_vel": 3}
 """Widths of the inputs that are not one number a joint."""
+
+ACCELERATION_TIME_S = 0.01
+"""Shorter, and a drive with much more armature than the simulator's rings; longer, and the inertia comes late."""
 
 OWN_FEATURES = (
     "torque",
@@ -46,7 +49,7 @@ OWN_FEATURES = (
     "target_change",
     "target_change_before",
     "standing_torque",
-    "standing_acceleration",
+    "payload",
 )
 """Odd features of a joint by itself; see `PhysicalFeatures.own`."""
 
@@ -58,6 +61,7 @@ NUM_FEATURES = len(OWN_FEATURES) + NUM_SHARED
 
 _STICK_RAD_S = 0.05
 _SMOOTH_RAD_S = 0.3
+_GRAVITY_M_S2 = 9.81
 _CONTACT_HEIGHT_M, _CONTACT_WIDTH_M = 0.01, 0.004
 """A sole at this height counts half; the width over which that changes."""
 
@@ -66,128 +70,180 @@ class PhysicalFeatures(torch.nn.Module):
     """Features (N, J, 17) of the raw quantities in the order of `INPUTS`.
 
     Args:
-        profile: gains, limits, legs.
-        control_dt: s between calls.
+        profile: gains, limits, geometry.
     """
 
     kp: torch.Tensor
     kd: torch.Tensor
     torque_limit: torch.Tensor
-    control_dt: torch.Tensor
-    leg: torch.Tensor
 
-    def __init__(self, profile: RobotProfile, control_dt: float) -> None:
+    def __init__(self, profile: RobotProfile) -> None:
         super().__init__()
         self.register_buffer("kp", torch.tensor(profile.kp))
         self.register_buffer("kd", torch.tensor(profile.kd))
         self.register_buffer("torque_limit", torch.tensor(profile.joint_torque_limit))
-        self.register_buffer("control_dt", torch.tensor(float(control_dt), dtype=torch.float64))
-        self.register_buffer("leg", torch.tensor(leg_of_joint(profile)))
-        self.soles = SoleHeights(profile)
+        self.limbs = Limbs(profile)
 
     def forward(self, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
         """Own and shared features (N, J, 17)."""
         joint_pos, *_, root_pos, root_quat, root_ang_vel = inputs
-        heights = root_pos[:, 2:3] + self.soles(joint_pos, root_quat)
-        standing = torch.sigmoid((_CONTACT_HEIGHT_M - heights) / _CONTACT_WIDTH_M) @ self.leg
-        own = self.own(inputs[:6], standing)
+        standing, payload = self.limbs(joint_pos, root_pos[:, 2:3], root_quat)
+        own = self.own(inputs[:6], standing, payload)
         shared = shared_features(root_quat, root_ang_vel, root_pos[:, 2:3])
         return torch.cat([own, shared.unsqueeze(1).expand(-1, own.shape[1], -1)], dim=-1)
 
-    def own(self, joints: tuple[torch.Tensor, ...], standing: torch.Tensor) -> torch.Tensor:
+    def own(self, joints: tuple[torch.Tensor, ...], standing: torch.Tensor, payload: torch.Tensor) -> torch.Tensor:
         """Features (N, J, 10) of each joint by itself, in the order of `OWN_FEATURES`.
 
         Args:
             joints: the first six of `INPUTS`.
-            standing: (N, J) 1 where the joint's leg stands, 0 where it swings and for joints of no leg.
+            standing, payload: (N, J) as `Limbs` gives them.
         """
-        joint_pos, joint_vel, target, last_vel, last_target, earlier_target = joints
-        change = joint_vel - last_vel
-        velocity = joint_vel + 0.5 * change
-        error = target - joint_pos - 0.5 * self.control_dt * (joint_vel + change / 3.0)
-        torque = error - velocity * (self.kd / self.kp)
+        joint_pos, joint_vel, joint_acc, target, last_target, earlier_target = joints
+        torque = target - joint_pos - joint_vel * (self.kd / self.kp)
         limit = self.torque_limit / self.kp
         excess = torque - torch.minimum(torch.maximum(torque, -limit), limit)
-        acceleration = change / self.control_dt / self.kp
         return torch.stack(
             [
                 torque,
                 excess,
-                velocity / self.kp,
-                torch.tanh(velocity / _STICK_RAD_S) / self.kp,
-                torch.tanh(velocity / _SMOOTH_RAD_S) / self.kp,
-                acceleration,
+                joint_vel / self.kp,
+                torch.tanh(joint_vel / _STICK_RAD_S) / self.kp,
+                torch.tanh(joint_vel / _SMOOTH_RAD_S) / self.kp,
+                joint_acc / self.kp,
                 target - last_target,
                 last_target - earlier_target,
                 standing * torque,
-                standing * acceleration,
+                payload / self.kp,
             ],
             dim=-1,
         )
 
 
-class SoleHeights(torch.nn.Module):
-    """Height (N, F) m above the root of the lowest sole point of each foot."""
+class Limbs(torch.nn.Module):
+    """Legs and waist: which stand, and what 1 kg more in the torso asks of their joints.
+
+    A leg whose sole is on the ground carries its share of the load as a chain fixed at the foot; the waist carries it
+    from below.
+    """
 
     def __init__(self, profile: RobotProfile) -> None:
         super().__init__()
-        links = {link.name: link for link in profile.links}
-        self._chains: list[list[int]] = []
-        joints: list[int] = []
+        self._links = {link.name: link for link in profile.links}
+        self._joints: list[int] = []
         offsets, quats, axes = [], [], []
-        for foot in profile.foot_links:
+        self._chains: list[list[int]] = []
+        for end in (*profile.foot_links, profile.torso_link):
             chain = []
-            name: str | None = foot
-            while name is not None and links[name].parent is not None:
-                link = links[name]
+            for name in _way_from_root(profile, end):
+                link = self._links[name]
                 assert link.joint is not None
                 assert link.axis is not None
-                chain.append(len(joints))
-                joints.append(profile.joint_names.index(link.joint))
+                chain.append(len(self._joints))
+                self._joints.append(profile.joint_names.index(link.joint))
                 offsets.append(link.pos)
                 quats.append(link.quat)
                 axes.append(link.axis)
-                name = link.parent
             self._chains.append(chain)
-        self._joints = joints
-        self.register_buffer("offset", torch.tensor(offsets, dtype=torch.float64))
         unit = np.array(quats) / np.linalg.norm(quats, axis=1, keepdims=True)
+        members = np.zeros((len(self._joints), profile.num_joints))
+        members[np.arange(len(self._joints)), self._joints] = 1.0
+        self.register_buffer("offset", torch.tensor(offsets, dtype=torch.float64))
         self.register_buffer("turn", torch.tensor(quat_to_matrix(unit)))
         self.register_buffer("axis", torch.tensor(axes, dtype=torch.float64))
         self.register_buffer("points", torch.tensor(profile.sole_points.copy()))
+        self.register_buffer("load", torch.tensor(self._links[profile.torso_link].com, dtype=torch.float64))
+        self.register_buffer("joint", torch.tensor(members))
+        self.register_buffer("leg", torch.tensor(leg_of_joint(profile)))
 
     offset: torch.Tensor
     turn: torch.Tensor
     axis: torch.Tensor
     points: torch.Tensor
+    load: torch.Tensor
+    joint: torch.Tensor
+    leg: torch.Tensor
 
-    def forward(self, joint_pos: torch.Tensor, root_quat: torch.Tensor) -> torch.Tensor:
-        """Of joint_pos (N, J) rad and root_quat (N, 4) wxyz."""
+    def forward(
+        self, joint_pos: torch.Tensor, root_height: torch.Tensor, root_quat: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of joint_pos (N, J) rad, root_height (N, 1) m, root_quat (N, 4) wxyz.
+
+        Returns:
+            standing: (N, J) 1 where the joint's leg stands, 0 where it swings and for joints of no leg.
+            payload: (N, J) Nm, what holds 1 kg at the torso's centre of mass.
+        """
         up = -_down_in_base(root_quat)
         angles = joint_pos.unbind(-1)
-        heights = []
-        for foot, chain in enumerate(self._chains):
-            points = self.points[foot][None]
-            for i in chain:
-                angle = angles[self._joints[i]].unsqueeze(-1).unsqueeze(-1)
-                points = _turned(self.axis[i], angle, points)
-                points = self.offset[i] + points @ self.turn[i].T
-            heights.append((points * up.unsqueeze(1)).sum(-1).amin(-1))
-        return torch.stack(heights, dim=-1)
+        chains = [self._placed(chain, angles) for chain in self._chains]
+        legs, (axes, origins, (end, frame)) = chains[:-1], chains[-1]
+        load = end + frame @ self.load
+        heights = [self._height(foot, end, frame, up) for foot, (_, _, (end, frame)) in enumerate(legs)]
+        stands = torch.sigmoid((_CONTACT_HEIGHT_M - torch.stack(heights, dim=-1) - root_height) / _CONTACT_WIDTH_M)
+        share = stands / torch.clamp(stands.sum(-1, keepdim=True), min=1.0)
+        moments = [-share[:, foot, None] * _lift(up, a, load, o) for foot, (a, o, _) in enumerate(legs)]
+        moments.append(_lift(up, axes, load, origins))
+        payload = -_GRAVITY_M_S2 * torch.cat(moments, dim=-1) @ self.joint
+        return stands @ self.leg, payload
+
+    def heights(self, joint_pos: torch.Tensor, root_quat: torch.Tensor) -> torch.Tensor:
+        """Height (N, F) m above the root of the lowest sole point of each foot."""
+        up = -_down_in_base(root_quat)
+        ends = [self._placed(chain, joint_pos.unbind(-1))[2] for chain in self._chains[:-1]]
+        return torch.stack([self._height(foot, end, frame, up) for foot, (end, frame) in enumerate(ends)], dim=-1)
+
+    def _height(self, foot: int, end: torch.Tensor, frame: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+        points = end.unsqueeze(1) + self.points[foot] @ frame.transpose(-1, -2)
+        return (points * up.unsqueeze(1)).sum(-1).amin(-1)
+
+    def _placed(
+        self, chain: list[int], angles: tuple[torch.Tensor, ...]
+    ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        """In the root's frame: joint axes and origins (N, C, 3); place (N, 3) and frame (N, 3, 3) of the last link."""
+        end = angles[0].unsqueeze(-1) * torch.zeros_like(self.load)
+        frame = torch.eye(3, dtype=end.dtype) + end.unsqueeze(-1)
+        axes, origins = [], []
+        for i in chain:
+            end = end + frame @ self.offset[i]
+            frame = frame @ self.turn[i]
+            axes.append(frame @ self.axis[i])
+            origins.append(end)
+            frame = frame @ _rotation(self.axis[i], angles[self._joints[i]])
+        return torch.stack(axes, dim=1), torch.stack(origins, dim=1), (end, frame)
 
 
-def _turned(axis: torch.Tensor, angle: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """v (N, S, 3) turned by angle (N, 1, 1) about a unit axis (3,)."""
-    along = (v * axis).sum(-1, keepdim=True) * axis
-    across = torch.stack(
+def _way_from_root(profile: RobotProfile, end: str) -> list[str]:
+    """Names of the jointed links from the root, itself excluded, to `end`."""
+    links = {link.name: link for link in profile.links}
+    way = []
+    name: str | None = end
+    while name is not None and links[name].parent is not None:
+        way.append(name)
+        name = links[name].parent
+    return way[::-1]
+
+
+def _lift(up: torch.Tensor, axes: torch.Tensor, load: torch.Tensor, origins: torch.Tensor) -> torch.Tensor:
+    """m/rad (N, C) by which turning each joint raises the load, its link fixed at the root's side."""
+    arm = load.unsqueeze(1) - origins
+    raised = torch.stack(
         [
-            axis[1] * v[..., 2] - axis[2] * v[..., 1],
-            axis[2] * v[..., 0] - axis[0] * v[..., 2],
-            axis[0] * v[..., 1] - axis[1] * v[..., 0],
+            axes[..., 1] * arm[..., 2] - axes[..., 2] * arm[..., 1],
+            axes[..., 2] * arm[..., 0] - axes[..., 0] * arm[..., 2],
+            axes[..., 0] * arm[..., 1] - axes[..., 1] * arm[..., 0],
         ],
         dim=-1,
     )
-    return along + torch.cos(angle) * (v - along) + torch.sin(angle) * across
+    return (raised * up.unsqueeze(1)).sum(-1)
+
+
+def _rotation(axis: torch.Tensor, angle: torch.Tensor) -> torch.Tensor:
+    """Matrices (N, 3, 3) that turn by angle (N,) about a unit axis (3,)."""
+    x, y, z = axis.unbind()
+    zero = torch.zeros_like(x)
+    cross = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero]).reshape(3, 3)
+    sine, cosine = torch.sin(angle)[:, None, None], torch.cos(angle)[:, None, None]
+    return torch.eye(3, dtype=axis.dtype) + sine * cross + (1.0 - cosine) * (cross @ cross)
 
 
 def into_frame(quat: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:

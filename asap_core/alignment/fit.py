@@ -36,7 +36,6 @@ from asap_core.alignment.replay import (
     replay_distance,
 )
 from asap_core.alignment.settings import AlignSettings
-from asap_core.environments.correction import NoCorrection
 from asap_core.metrics import bootstrap_interval
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
@@ -168,7 +167,7 @@ class DeltaFitter:
         return best if bootstrap_interval(zero.segment_mm - best.segment_mm, episodes).low > 0 else zero
 
     def _new_model(self) -> DeltaActionModel:
-        return DeltaActionModel(self._profile, self._simulator.control_dt, self._settings.delta_limit)
+        return DeltaActionModel(self._profile, self._settings.delta_limit)
 
     def _labels(self, rows: NDArray[np.int64]) -> Array:
         settings, profile = self._settings, self._profile
@@ -207,14 +206,15 @@ class DeltaFitter:
         segments = cut_segments(self._fit, self._profile, steps)
         stride = max(1, round(segments.num * horizon_s / self._settings.refine.seconds))
         segments = segments.take(np.arange(turn % stride, segments.num, stride))
-        distance = replay_distance(self._simulator, self._profile, segments, NoCorrection())
+        distance = replay_distance(self._simulator, self._profile, segments)
         return segments, np.maximum(distance.mean(axis=0), _LEAST_YARDSTICK_M)
 
     def _scored(self, name: str, model: DeltaActionModel) -> Candidate:
         return Candidate(name, model, *self._errors(model, self._validation_segments))
 
     def _errors(self, model: DeltaActionModel, segments: Segments) -> tuple[dict[float, float], Array]:
-        distance = replay_distance(self._simulator, self._profile, segments, DeltaCorrection(model.predict))
+        correction = DeltaCorrection(model.predict, self._simulator.control_dt)
+        distance = replay_distance(self._simulator, self._profile, segments, correction)
         return horizon_errors(distance, self._simulator.control_dt), 1000.0 * distance.mean(axis=1)
 
     def _checked(self, model: DeltaActionModel) -> tuple[Array, list[Check]]:
@@ -241,13 +241,16 @@ def _best(candidates: list[Candidate]) -> Candidate:
 
 
 def transition_features(model: DeltaActionModel, rollout: Rollout, rows: NDArray[np.int64]) -> Array:
-    """Features (n, J, F) of recorded transitions; episodes start as `DeltaCorrection` does after a reset."""
+    """Features (n, J, F) at the first physics step of recorded transitions.
+
+    Episodes start as `DeltaCorrection` does after a reset. Accelerations are means over the control step before.
+    """
     starts = np.append(True, rollout.episode[1:] != rollout.episode[:-1])
     pos, target = rollout.state.joint_pos, rollout.joint_target
     last = np.where(starts[:, None], pos, np.roll(target, 1, axis=0))
     earlier = np.where(starts[:, None], pos, np.roll(last, 1, axis=0))
     before = np.where(starts[rows], rows, rows - 1)
-    vel = rollout.state.joint_vel[before]
-    raw = model_inputs(rollout.state.take(rows), target[rows], vel, last[rows], earlier[rows])
+    acc = (rollout.state.joint_vel[rows] - rollout.state.joint_vel[before]) / rollout.control_dt
+    raw = model_inputs(rollout.state.take(rows), acc, target[rows], last[rows], earlier[rows])
     with torch.no_grad():
         return model.features(tuple(torch.as_tensor(x) for x in raw)).numpy()

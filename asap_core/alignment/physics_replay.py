@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from asap_core.alignment.replay import Segments, replay_with_joints
 from asap_core.alignment.sysid_parameters import Parameter, physics_of
-from asap_core.environments.correction import NoCorrection
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.mujoco import MujocoSimulator
@@ -140,7 +139,7 @@ class RolloutReplay(PhysicsReplay):
         for begin in range(0, self._segments.num, at_once):
             index = np.arange(begin, min(begin + at_once, self._segments.num))
             tiled = self._segments.take(np.tile(np.resize(index, at_once), count))
-            reached = _coordinates(*replay_with_joints(simulator, self._profile, tiled, NoCorrection()))
+            reached = _coordinates(*replay_with_joints(simulator, self._profile, tiled))
             reached = reached.reshape(count, at_once, *reached.shape[1:])[:, : len(index)]
             yield _coordinates(self._segments.link_pos[index], self._segments.joint_pos[index]), reached
 

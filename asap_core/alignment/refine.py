@@ -51,7 +51,7 @@ _SHARED_OVER: dict[str, Literal["joint", "place"]] = {
     "target_change": "joint",
     "target_change_before": "place",
     "standing_torque": "joint",
-    "standing_acceleration": "place",
+    "payload": "joint",
 }
 """Over which joints a feature has one weight: both sides of a joint, or all joints of a place such as the hip."""
 
@@ -134,7 +134,7 @@ def replay_variants(
         index = np.arange(begin, min(begin + per_chunk, segments.num))
         pairs = np.resize(np.tile(index, count), simulator.num_envs)
         variant = torch.as_tensor(np.resize(np.repeat(np.arange(count), len(index)), simulator.num_envs))
-        correction = DeltaCorrection(_varied(model, change[variant]))
+        correction = DeltaCorrection(_varied(model, change[variant]), simulator.control_dt)
         out = replay(simulator, profile, segments.take(pairs), correction)[: count * len(index)]
         reached[:, index] = out.reshape(count, len(index), *segments.link_pos.shape[1:])
     return reached

@@ -127,7 +127,9 @@ def _past(rollout: Rollout, starts: NDArray[np.int64]) -> Past:
     return Past(tuple(rollout.state.take(column) for column in rows.T), target, known)
 
 
-def replay(simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection) -> Array:
+def replay(
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection | None = None
+) -> Array:
     """Link positions (S, H, L, 3) m that the simulator reaches under recorded targets plus correction.
 
     Delays and corrections with a memory begin with what was recorded before the segment.
@@ -136,7 +138,7 @@ def replay(simulator: Simulator, profile: RobotProfile, segments: Segments, corr
 
 
 def replay_with_joints(
-    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection | None = None
 ) -> tuple[Array, Array]:
     """The same, and the joint positions (S, H, J) rad."""
     links, joints = np.empty_like(segments.link_pos), np.empty_like(segments.joint_pos)
@@ -152,32 +154,29 @@ def replay_with_joints(
     return links, joints
 
 
-def _states(simulator: Simulator, segments: Segments, correction: ActionCorrection) -> list[Array]:
+def _states(simulator: Simulator, segments: Segments, correction: ActionCorrection | None) -> list[Array]:
     """Root positions, root quaternions and joint positions (N, H, …) after each replayed step."""
     everyone = np.arange(simulator.num_envs)
-    simulator.set_state(everyone, segments.start, _corrected_past(segments.past, correction))
+    simulator.set_state(everyone, segments.start, segments.past.joint_target)
+    if correction is not None:
+        _recall(segments.past, correction)
     states = []
     for step in range(segments.steps):
-        nominal = segments.joint_target[:, step]
-        simulator.step(nominal + correction(simulator.state, nominal))
+        simulator.step(segments.joint_target[:, step], correction)
         states.append(simulator.state)
     return [np.stack([getattr(s, name) for s in states], axis=1) for name in ("root_pos", "root_quat", "joint_pos")]
 
 
-def _corrected_past(past: Past, correction: ActionCorrection) -> Array:
-    """Targets (S, P, J) before the segments, corrected where known; the correction has then seen what was recorded."""
+def _recall(past: Past, correction: ActionCorrection) -> None:
+    """The correction has then seen what was recorded before the segments, and nothing else."""
     correction.reset(np.arange(len(past.known)))
-    targets = past.joint_target.copy()
     for step, state in enumerate(past.states):
-        change = correction(state, past.joint_target[:, step])
-        known = past.known[:, step]
-        targets[known, step] += change[known]
-        correction.reset(np.flatnonzero(~known))
-    return targets
+        correction.recall(state, past.joint_target[:, step])
+        correction.reset(np.flatnonzero(~past.known[:, step]))
 
 
 def replay_distance(
-    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection
+    simulator: Simulator, profile: RobotProfile, segments: Segments, correction: ActionCorrection | None = None
 ) -> Array:
     """Mean distance of all links to the record, (S, H) m, after each replayed step."""
     reached = replay(simulator, profile, segments, correction)

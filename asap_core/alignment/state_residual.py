@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.robots.kinematics import LinkStates
-from asap_core.simulators.protocol import Array, Ids, RobotState, Simulator
+from asap_core.simulators.protocol import Array, Ids, RobotState, Simulator, TargetCorrection
 
 
 class StateResidual(Protocol):
@@ -40,10 +40,10 @@ class ResidualSimulator:
         """See `Simulator.set_root_velocity`."""
         self._simulator.set_root_velocity(ids, lin_vel)
 
-    def step(self, joint_target: Array) -> None:
+    def step(self, joint_target: Array, correction: TargetCorrection | None = None) -> None:
         """See `Simulator.step`."""
         before = self._simulator.state
-        self._simulator.step(joint_target)
+        self._simulator.step(joint_target, correction)
         moved = self._residual(before, joint_target, self._simulator.state)
         self._simulator.set_state(np.arange(self.num_envs), moved)
 

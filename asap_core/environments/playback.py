@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.environments.correction import ActionCorrection, NoCorrection
+from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.future import Ahead
 from asap_core.environments.observations import (
     CLIP,
@@ -104,9 +104,9 @@ def play(
     rng = np.random.default_rng(seed)
     everyone = np.arange(simulator.num_envs)
     builder = ObservationBuilder(ObservationLayout(rule.observation, profile), simulator.num_envs)
-    correction = correction or NoCorrection()
     simulator.set_state(everyone, starts)
-    correction.reset(everyone)
+    if correction is not None:
+        correction.reset(everyone)
     last, last_action = reference.num_frames - 1, np.zeros((simulator.num_envs, len(profile.joint_names)))
     steps = int(last - start_frame.min())
     record = _Recorder(simulator, reference, start_frame)
@@ -128,7 +128,7 @@ def play(
         action = np.clip(action, -CLIP, CLIP)
         base = reference.state.joint_pos[ahead] if rule.action_base == "reference" else profile.default_joint_pos
         target = base + rule.action_scale * action
-        simulator.step(target + correction(simulator.state, target))
+        simulator.step(target, correction)
         last_action = action
         record.add(action, target, np.minimum(start_frame + k + 1, last))
     return record.finish()

@@ -104,6 +104,8 @@ class TrackingEnv:
         self._frame = np.zeros(self.num_envs, np.intp)
         self._start = np.zeros(self.num_envs, np.intp)
         self._last_action = np.zeros((self.num_envs, self.num_actions), np.float32)
+        self._action: Array = np.zeros_like(self._last_action)
+        self._target: Array = np.zeros((self.num_envs, self.num_actions))
         self.reset(np.arange(self.num_envs))
 
     def reset(self, ids: Ids) -> None:
@@ -114,7 +116,8 @@ class TrackingEnv:
 
     def _place(self, ids: Ids, frames: Ids, state: RobotState) -> None:
         self.simulator.set_state(ids, state)
-        self._correction.reset(ids)
+        if self._correction is not None:
+            self._correction.reset(ids)
         self.actor.reset(ids)
         self.critic.reset(ids)
         self._frame[ids] = frames
@@ -132,17 +135,28 @@ class TrackingEnv:
         return np.minimum(self._frame + 1, self.reference.last_frame[self._frame])
 
     def step(self, action: Array) -> StepResult:
-        """Apply raw actions (N, J) for one control step."""
-        action = np.clip(action, -CLIP, CLIP)
-        target = self.joint_target(self._delay(action))
-        self.simulator.step(target, self._correction)
+        """Apply raw actions (N, J) for one control step; robots whose episodes end are reset."""
+        self.simulator.step(self.begin(action), self._correction)
+        result = self.finish()
+        self.reset(np.nonzero(result.done)[0])
+        return result
+
+    def begin(self, action: Array) -> Array:
+        """The nominal joint target (N, J) rad for a control step under raw actions (N, J), which `finish` concludes."""
+        self._action = np.clip(action, -CLIP, CLIP)
+        self._target = self.joint_target(self._delay(self._action))
+        return self._target
+
+    def finish(self) -> StepResult:
+        """What the control step that is over was worth, and where the episode ended with it. Resets nothing."""
+        action = self._action
         self._frame = self._next_frame()
         self._pushes(self.simulator, self._rng)
         state = self.simulator.state
         context = self._reward_context(state, action)
         distance = np.linalg.norm(context.ref_link_pos - context.links.pos, axis=-1)
         fail = failed(state, distance, self.curriculum.distance, self.settings.termination.tilt)
-        fail |= self.guard.watch(state, action, target, self._frame.copy())
+        fail |= self.guard.watch(state, action, self._target, self._frame.copy())
         reward = self._reward(context) + fail * self.settings.termination_penalty
         self.widths.update(context, ~fail)
         self._last_action[:] = action
@@ -155,13 +169,11 @@ class TrackingEnv:
             timed_out=timed_out,
             share=(self._frame - self._start) / way,
         )
-        ended = np.nonzero(result.done)[0]
-        self._advance_curricula(result, ended)
-        self.reset(ended)
+        self._advance_curricula(result)
         return result
 
-    def _advance_curricula(self, result: StepResult, ended: Ids) -> None:
-        level = self.curriculum.update(result.share[ended])
+    def _advance_curricula(self, result: StepResult) -> None:
+        level = self.curriculum.update(result.share[result.done])
         for ramp in (self.penalty_scale, *self.soft_limits.values()):
             ramp.update(level)
         self._starts.count_failures(self._frame[result.failed])
@@ -225,10 +237,7 @@ class TrackingEnv:
             "last_action": self._last_action.copy(),
             "actor": self.actor.state_dict(),
             "critic": self.critic.state_dict(),
-            "curriculum": [self.curriculum.distance, self.curriculum.mean_share],
-            "penalty_scale": self.penalty_scale.value,
-            "soft_limits": {name: ramp.value for name, ramp in self.soft_limits.items()},
-            "widths": self.widths.state_dict(),
+            **self.curricula(),
             "failures": self._starts.failures.copy(),
             "delay": self._delay.state_dict(),
             "push_due_s": self._pushes.due_s.copy(),
@@ -249,8 +258,17 @@ class TrackingEnv:
         self._pushes.due_s[:] = state["push_due_s"]
         self._rng.bit_generator.state = json.loads(state["rng"])
 
+    def curricula(self) -> dict[str, Any]:
+        """How far the curricula are: a part of `state_dict`."""
+        return {
+            "curriculum": [self.curriculum.distance, self.curriculum.mean_share],
+            "penalty_scale": self.penalty_scale.value,
+            "soft_limits": {name: ramp.value for name, ramp in self.soft_limits.items()},
+            "widths": self.widths.state_dict(),
+        }
+
     def load_curricula(self, state: dict[str, Any]) -> None:
-        """Take over the curricula of another training's `state_dict`; where episodes fail is found out anew."""
+        """Take over the curricula of another's `state_dict` or `curricula`; where episodes fail is found out anew."""
         self.curriculum.distance, self.curriculum.mean_share = state["curriculum"]
         self.penalty_scale.value = state["penalty_scale"]
         for name, value in state["soft_limits"].items():

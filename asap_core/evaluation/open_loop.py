@@ -48,7 +48,7 @@ class OpenLoopResult:
 
 
 def open_loop(
-    rollout: Rollout, profile: RobotProfile, simulator: Simulator, corrections: dict[str, ActionCorrection]
+    rollout: Rollout, profile: RobotProfile, simulator: Simulator, corrections: dict[str, ActionCorrection | None]
 ) -> OpenLoopResult:
     """Replay segments of the longest horizon, half of it apart, under each correction.
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.alignment.replay import HORIZONS_S, Segments, cut_segments, horizon_steps, replay
-from asap_core.environments.correction import NoCorrection
 from asap_core.metrics import Interval, bootstrap_interval
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout
@@ -89,12 +88,11 @@ def replay_gap(
     steps = horizon_steps(HORIZONS_S[-1], simulator.control_dt)
     segments = cut_segments(rollout, profile, steps, steps // 2)
     rng = np.random.default_rng(seed)
-    correction = NoCorrection()
-    nominal = replay(simulator, profile, segments, correction)
+    nominal = replay(simulator, profile, segments)
     size = [errors.root_pos, errors.root_pos, errors.root_height]
     place = rng.normal(0.0, 1.0, (segments.num, 3)) * size
     measured = replace(segments, start=_measured(segments.start, place, errors, rng))
-    again = replay(simulator, profile, measured, correction)
+    again = replay(simulator, profile, measured)
     seen = nominal + place[:, None, None]
     distances = [1000.0 * np.linalg.norm(a - b, axis=-1).mean(axis=-1) for a, b in
                  ((nominal, segments.link_pos), (again, seen))]  # fmt: skip

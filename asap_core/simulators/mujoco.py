@@ -17,7 +17,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import rotate, rotate_inverse
 from asap_core.simulators.drive_law import DriveLaw
 from asap_core.simulators.each import each_physics
-from asap_core.simulators.protocol import Array, Ids, RobotState
+from asap_core.simulators.protocol import Array, Ids, RobotState, TargetCorrection
 from asap_core.simulators.target_delay import TargetDelay
 
 Models = Sequence[mujoco.MjModel]
@@ -154,15 +154,19 @@ class MujocoSimulator:
         self._stepper.qvel[ids, :3] = lin_vel
         self._links = None
 
-    def step(self, joint_target: NDArray[np.floating]) -> None:
+    def step(self, joint_target: NDArray[np.floating], correction: TargetCorrection | None = None) -> None:
         """See `Simulator.step`."""
+        time_s = 0.0
         for target, physics_steps in self._delay.runs(np.asarray(joint_target)):
-            if self._drive is None:
+            if self._drive is None and correction is None:
                 self._advance(target, physics_steps)
-            else:
-                for _ in range(physics_steps):
-                    stepper = self._stepper
-                    self._advance(self._drive(target, stepper.qpos[:, 7:], stepper.qvel[:, 6:]), 1)
+                continue
+            for _ in range(physics_steps):
+                told = target if correction is None else target + correction(self.state, target, time_s)
+                if self._drive is not None:
+                    told = self._drive(told, self._stepper.qpos[:, 7:], self._stepper.qvel[:, 6:])
+                self._advance(told, 1)
+                time_s += self.physics.physics_dt
         self._links = None
 
     def _advance(self, target: Array, physics_steps: int) -> None:

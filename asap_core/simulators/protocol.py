@@ -36,6 +36,18 @@ class RobotState:
         return RobotState(**{name: getattr(self, name)[ids].copy() for name in self.__dataclass_fields__})
 
 
+class TargetCorrection(Protocol):
+    """What is added to joint targets inside the simulator, where the drives' torques are made."""
+
+    def __call__(self, state: RobotState, joint_target: Array, time_s: float) -> Array:
+        """Δq (N, J) rad for the physics step that begins in `state`.
+
+        Args:
+            joint_target: (N, J) rad in force, without the correction.
+            time_s: s since the control step began; 0 in its first physics step.
+        """
+
+
 class Simulator(Protocol):
     """N independent robots of one profile on flat ground."""
 
@@ -56,8 +68,8 @@ class Simulator(Protocol):
     def set_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
         """Give the roots of robots `ids` (M,) the velocity `lin_vel` (M, 3) m/s, world frame; nothing else changes."""
 
-    def step(self, joint_target: Array) -> None:
-        """Hold `joint_target` (N, J) rad under PD control for one control step."""
+    def step(self, joint_target: Array, correction: TargetCorrection | None = None) -> None:
+        """Hold `joint_target` (N, J) rad, plus `correction` at each physics step, under PD control for a control step."""
 
     def link_states(self) -> LinkStates:
         """Positions, orientations and velocities of all links in the present state."""

@@ -11,7 +11,6 @@ import torch
 
 from asap_core.alignment.choice import choose
 from asap_core.alignment.corrected import Corrected, ZeroRival
-from asap_core.alignment.delayed_target import DelayedTarget, with_targets_in_force
 from asap_core.alignment.delta_dynamics import (
     DeltaDynamics,
     DeltaDynamicsRival,
@@ -25,7 +24,6 @@ from asap_core.alignment.replay import cut_segments, replay_distance
 from asap_core.alignment.state_residual import ResidualSimulator
 from asap_core.alignment.sysid import SysIdRival
 from asap_core.alignment.two_stage import TwoStageRival
-from asap_core.environments.correction import NoCorrection
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.mujoco import MujocoSimulator
@@ -37,30 +35,6 @@ NOMINAL = PhysicsSettings()
 SIMULATION = SimulationSettings(threads=1)
 LATE = PhysicsSettings(action_delay=1)
 WEAK = PhysicsSettings(strength={"knee": 0.7, "ankle": 0.7})
-
-
-def test_a_delay_may_be_a_correction(profile: RobotProfile, make_rollout: MakeRollout) -> None:
-    segments = cut_segments(make_rollout(LATE, 2, 40, 1), profile, 10)
-    prompt = MujocoSimulator(profile, NOMINAL, 3)
-    assert replay_distance(prompt, profile, segments, DelayedTarget(1.0, NoCorrection())).max() < 1e-6
-    assert replay_distance(prompt, profile, segments, NoCorrection()).max() > 1e-4
-
-
-def test_what_is_fitted_on_targets_in_force_needs_no_delay(profile: RobotProfile, make_rollout: MakeRollout) -> None:
-    rollout = with_targets_in_force(make_rollout(LATE, 2, 40, 1), 1.0)
-    segments = cut_segments(rollout, profile, 10)
-    prompt = MujocoSimulator(profile, NOMINAL, 3)
-    assert replay_distance(prompt, profile, segments, NoCorrection()).max() < 1e-6
-
-
-def test_between_whole_steps_both_targets_count(make_rollout: MakeRollout) -> None:
-    rollout = make_rollout(NOMINAL, 1, 6, 0)
-    shifted = with_targets_in_force(rollout, 1.25)
-    wanted = 0.75 * rollout.joint_target[2] + 0.25 * rollout.joint_target[1]
-    np.testing.assert_allclose(shifted.joint_target[3], wanted)
-    start = rollout.state.joint_pos[0]
-    np.testing.assert_allclose(shifted.joint_target[1], 0.75 * rollout.joint_target[0] + 0.25 * start)
-    assert np.isnan(shifted.joint_target[-1]).all()
 
 
 def turned(state: RobotState) -> RobotState:
@@ -97,9 +71,9 @@ def test_delta_dynamics_learns_what_it_has_seen(profile: RobotProfile, make_roll
     net = trained(None, inputs, wanted, settings)
     segments = cut_segments(rollout, profile, 5, 10)
     nominal = MujocoSimulator(profile, NOMINAL, segments.num)
-    zero = replay_distance(nominal, profile, segments, NoCorrection()).mean()
+    zero = replay_distance(nominal, profile, segments).mean()
     moved = ResidualSimulator(nominal, DeltaDynamics(net))
-    assert replay_distance(moved, profile, segments, NoCorrection()).mean() < 0.6 * zero
+    assert replay_distance(moved, profile, segments).mean() < 0.6 * zero
 
 
 def test_delta_dynamics_trains_along_its_own_replays(profile: RobotProfile, make_rollout: MakeRollout) -> None:
@@ -125,7 +99,7 @@ def test_zero_stays_unless_beaten_for_sure(profile: RobotProfile, make_rollout: 
     assert refused.report["validation_mm"]["truth"]["1.0s"] > refused.report["validation_mm"]["zero"]["1.0s"]
 
 
-def test_the_second_stage_sees_the_fitted_physics_and_no_delay(
+def test_the_second_stage_corrects_targets_as_they_take_effect_in_the_fitted_physics(
     profile: RobotProfile, make_rollout: MakeRollout, tmp_path: Path
 ) -> None:
     target = PhysicsSettings(action_delay=1)
@@ -140,6 +114,6 @@ def test_the_second_stage_sees_the_fitted_physics_and_no_delay(
     corrected = rival.fit(make_rollout(target, 4, 55, 0), make_rollout(target, 2, 55, 1), 0, tmp_path)
     assert corrected.name == "sysid_1_0.06s"
     assert corrected.physics.delay_s == pytest.approx(0.02, abs=0.001)
-    assert seen[-1].delay_s == 0.0
+    assert seen[-1] == corrected.physics
     both = corrected.report["validation_mm"]
     assert both["sysid_1_0.06s+zero"]["1.0s"] < 0.3 * corrected.report["first"]["validation_mm"]["zero"]["1.0s"]

@@ -60,12 +60,16 @@ def test_zero_action_commands_the_next_reference_pose_or_the_default_pose():
 def test_correction_is_added_in_radians_and_told_of_resets():
     class Recorder:
         def __init__(self):
-            self.resets, self.targets = [], []
+            self.resets, self.targets, self.times = [], [], []
 
         def reset(self, ids):
             self.resets.append(np.array(ids))
 
-        def __call__(self, state, joint_target):
+        def recall(self, state, joint_target):
+            raise AssertionError("an environment has no past")
+
+        def __call__(self, state, joint_target, time_s):
+            self.times.append(time_s)
             self.targets.append(joint_target.copy())
             return np.full_like(joint_target, 0.01)
 
@@ -74,6 +78,7 @@ def test_correction_is_added_in_radians_and_told_of_resets():
     nominal = env.joint_target(np.zeros((8, 23)))
     env.step(np.zeros((8, 23)))
     np.testing.assert_array_equal(recorder.targets[0], nominal)
+    np.testing.assert_allclose(recorder.times, [0.0, 0.005, 0.01, 0.015])
     np.testing.assert_allclose(env.simulator._stepper.ctrl, nominal + 0.01)
     while len(recorder.resets) < 3:
         result = env.step(np.zeros((8, 23)))

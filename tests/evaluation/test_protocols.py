@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from asap_core.environments.correction import NoCorrection
 from asap_core.environments.observations import ObservationSettings
 from asap_core.environments.playback import ActingRule
 from asap_core.evaluation.closed_loop import ClosedLoopResult, Contestant, closed_loop
@@ -29,7 +28,10 @@ class ConstantShift:
     def reset(self, ids: np.ndarray) -> None:
         """Nothing to forget."""
 
-    def __call__(self, state: RobotState, joint_target: np.ndarray) -> np.ndarray:
+    def recall(self, state: RobotState, joint_target: np.ndarray) -> None:
+        """Nothing to remember."""
+
+    def __call__(self, state: RobotState, joint_target: np.ndarray, time_s: float) -> np.ndarray:
         """Constant (N, J)."""
         return np.full_like(joint_target, SHIFT)
 
@@ -49,7 +51,7 @@ def shifted() -> Rollout:
 
 def test_the_exact_delta_leaves_no_open_loop_error(shifted: Rollout) -> None:
     simulator = MujocoSimulator(PROFILE, PhysicsSettings(), 4)
-    result = open_loop(shifted, PROFILE, simulator, {"zero": NoCorrection(), "delta": ConstantShift()})
+    result = open_loop(shifted, PROFILE, simulator, {"zero": None, "delta": ConstantShift()})
     assert result.row("delta", 1.0).figures["E_g_mpjpe"].mean < 1e-3
     assert result.row("zero", 0.25).figures["E_g_mpjpe"].mean > 1.0
     assert result.ratio(1.0) < 1e-3
