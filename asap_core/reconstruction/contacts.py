@@ -16,16 +16,16 @@ _SHORTEST = 0.1
 """s"""
 
 
-def still_in_the_image(pixels: Array, metres_per_pixel: Array, fps: float) -> NDArray[np.bool_]:
-    """(T, n) where pixels (T, n, 2) hardly move, given what a pixel is worth at the person (T,)."""
-    smooth = gaussian_filter1d(pixels, max(fps / 30.0, 0.5), axis=0, mode="nearest")
-    speed = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * fps * metres_per_pixel[:, None]
+def still(places: Array, fps: float, metres: Array | float = 1.0) -> NDArray[np.bool_]:
+    """(T, n) where places (T, n, 2 or 3) hardly move; a unit of them is `metres` (T, 1)."""
+    smooth = gaussian_filter1d(places, max(fps / 30.0, 0.5), axis=0, mode="nearest")
+    speed = np.linalg.norm(np.gradient(smooth, axis=0), axis=-1) * fps * metres
     return _without_blips(speed < _SLOW, fps)
 
 
-def standing(soles: Array, still: NDArray[np.bool_], fps: float) -> NDArray[np.bool_]:
-    """(T, n) where soles (T, n, 3), m, that are still in the image are also near the ground, at z = 0."""
-    return _without_blips(still & (soles[..., 2] < _LOW), fps)
+def standing(soles: Array, resting: NDArray[np.bool_], fps: float) -> NDArray[np.bool_]:
+    """(T, n) where soles (T, n, 3), m, that are still are also near the ground, at z = 0."""
+    return _without_blips(resting & (soles[..., 2] < _LOW), fps)
 
 
 def _without_blips(mask: NDArray[np.bool_], fps: float) -> NDArray[np.bool_]:

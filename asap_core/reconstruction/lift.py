@@ -12,11 +12,11 @@ from asap_core.motions.human import HumanMotion
 from asap_core.motions.tables import Source
 from asap_core.reconstruction.body import BodyState, Pose, shaped
 from asap_core.reconstruction.camera import Camera, Known
-from asap_core.reconstruction.contacts import standing, still_in_the_image
+from asap_core.reconstruction.contacts import standing, still
 from asap_core.reconstruction.first_guess import distances, first_state, hip_sights, metric_scale, towards
 from asap_core.reconstruction.joint_confidence import joint_confidence
 from asap_core.reconstruction.landmarks import LandmarkTrack
-from asap_core.reconstruction.markers import columns, sole_points, used_landmarks
+from asap_core.reconstruction.markers import SOLE_LANDMARKS, columns, landmark_points, sole_points, used_landmarks
 from asap_core.reconstruction.residuals import Evidence, Prior, Scene
 from asap_core.reconstruction.scene_prior import Estimate, estimates, first_scene, free_variables, scene_prior
 from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread, refine, with_contacts
@@ -32,7 +32,6 @@ _GUESS_STEPS, _EASY_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 10, 5
 _EASE = 5.0
 _SCENE = 60.0
 """s from the start, in which the scene is estimated."""
-_SOLES = ("left_heel", "left_foot_index", "right_heel", "right_foot_index")
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,10 @@ class Lift:
     """(T, 4) left heel, left ball, right heel, right ball stand on the ground."""
     estimates: dict[str, Estimate]
     """focal, pitch, roll, camera_height, person_height."""
-    camera: Camera
+    camera: Camera | None
+    """None where several were calibrated."""
+    landmarks: Array
+    """(T, 20, 3) the used landmarks (`markers.used_landmarks`) on the fitted body, world, m."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift
         name, sights.fps, state.joint_rotations(), state.root, shaped(scene.shape), source, confidence=confidence
     )
     found = estimates(scene, track.focal, known)
-    return Lift(motion, confidence, ~track.found, _contacts(state, scene, sights), found, scene.camera)
+    landmarks = Pose(scene.shape, state).place(landmark_points())
+    contacts = _contacts(state, scene, sights)
+    return Lift(motion, confidence, ~track.found, contacts, found, scene.camera, landmarks)
 
 
 def _sights(track: LandmarkTrack) -> _Sights:
@@ -134,7 +138,7 @@ def _evidence(sights: _Sights, scene: Scene) -> Evidence:
         sights.confidence / _DEPTH**2,
         np.zeros_like(sights.metric),
         nothing,
-        np.zeros((len(nothing), len(_SOLES))),
+        np.zeros((len(nothing), len(SOLE_LANDMARKS))),
     )
 
 
@@ -164,30 +168,30 @@ def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, Bo
         point_weights=few.confidence / _GUESS**2,
     )
     state, _ = iterate(first_state(points), scene, guess, prior, nothing, _GUESS_STEPS)
-    still = _still(few, scene)
+    resting = _resting(few, scene)
     free = free_variables(prior)
     if free[3]:
-        state, scene = _grounded(state, scene, still)
-    state, scene = iterate(state, scene, with_contacts(evidence, still, _EASE), prior, free, _EASY_STEPS)
+        state, scene = _grounded(state, scene, resting)
+    state, scene = iterate(state, scene, with_contacts(evidence, resting, _EASE), prior, free, _EASY_STEPS)
     contacts = _contacts(state, scene, few)
     evidence = with_contacts(_evidence(few, scene), contacts, 1.0)
     state, scene = iterate(state, scene, evidence, prior, free, _COARSE_STEPS)
     return scene, state
 
 
-def _grounded(state: BodyState, scene: Scene, still: NDArray[np.bool_]) -> tuple[BodyState, Scene]:
+def _grounded(state: BodyState, scene: Scene, resting: NDArray[np.bool_]) -> tuple[BodyState, Scene]:
     """Camera and person moved up or down so that the soles that are still stand on the ground."""
     soles = Pose(scene.shape, state).place(sole_points())[..., 2]
-    level = float(np.median(soles[still])) if still.any() else float(np.percentile(soles, 5))
+    level = float(np.median(soles[resting])) if resting.any() else float(np.percentile(soles, 5))
     shift = np.array([0.0, 0.0, level])
     camera = replace(scene.camera, height=scene.camera.height - level)
     return BodyState(state.root - shift, state.balls, state.angles), replace(scene, camera=camera)
 
 
-def _still(sights: _Sights, scene: Scene) -> NDArray[np.bool_]:
-    return still_in_the_image(sights.pixels[:, columns(*_SOLES)], _metres_per_pixel(sights, scene), sights.fps)
+def _resting(sights: _Sights, scene: Scene) -> NDArray[np.bool_]:
+    return still(sights.pixels[:, columns(*SOLE_LANDMARKS)], sights.fps, _metres_per_pixel(sights, scene)[:, None])
 
 
 def _contacts(state: BodyState, scene: Scene, sights: _Sights) -> NDArray[np.bool_]:
     soles = Pose(scene.shape, state).place(sole_points())
-    return standing(soles, _still(sights, scene), sights.fps)
+    return standing(soles, _resting(sights, scene), sights.fps)

@@ -26,6 +26,9 @@ _LEFT_OR_MIDDLE = {
 _SOLE = (("L_Ankle", (0.0, -0.07, -0.04)), ("L_Ankle", (0.0, -0.07, 0.13)))
 """Under the heel and under the ball of the left foot."""
 
+SOLE_LANDMARKS = ("left_heel", "left_foot_index", "right_heel", "right_foot_index")
+"""The landmarks that show whether these points and their mirror images move."""
+
 
 def _mirrored(joint: str, offset: tuple[float, float, float]) -> tuple[str, tuple[float, float, float]]:
     return joint.replace("L_", "R_"), (-offset[0], offset[1], offset[2])

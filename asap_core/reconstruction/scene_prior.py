@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.reconstruction.body import BASE_HEIGHT, SHAPE_GROUPS
 from asap_core.reconstruction.camera import CAMERA_VARIABLES, Camera, Known
@@ -53,7 +54,7 @@ def scene_prior(width: int, height: int, focal: float | None, known: Known) -> P
     return Prior(values[:, 0], values[:, 1])
 
 
-def free_variables(prior: Prior) -> np.ndarray:
+def free_variables(prior: Prior) -> NDArray[np.bool_]:
     """(13,) whether a shared variable is to be estimated."""
     return np.asarray(prior.spread > _KNOWN)
 
@@ -79,7 +80,11 @@ def estimates(scene: Scene, focal: float | None, known: Known) -> dict[str, Esti
         "pitch": Estimate(camera.pitch, "rad", origin(known.pitch)),
         "roll": Estimate(camera.roll, "rad", "estimated"),
         "camera_height": Estimate(camera.height, "m", origin(known.camera_height)),
-        "person_height": Estimate(
-            BASE_HEIGHT * float(np.exp(scene.shape[0])), "m", origin(known.person_height, unsized)
-        ),
+        "person_height": body_estimate(scene, known, unsized),
     }
+
+
+def body_estimate(scene: Scene, known: Known, otherwise: Origin) -> Estimate:
+    """The person's height; `otherwise` says where it comes from if it was not given."""
+    height = BASE_HEIGHT * float(np.exp(scene.shape[0]))
+    return Estimate(height, "m", otherwise if known.person_height is None else "given")
