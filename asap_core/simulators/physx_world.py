@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,21 @@ from asap_core.robots.usd import ENVS, ROBOT
 Float32 = NDArray[np.float32]
 
 
-class _Engine:
-    """The process's only engine: the library, and the world that is attached."""
+class Holder(Protocol):
+    """Who holds the engine's scene."""
+
+    def leave(self) -> None:
+        """Take the scene away; whoever asks is about to attach another."""
+
+
+class PhysxEngine:
+    """The process's only engine: the library, and who holds its scene."""
 
     def __init__(self) -> None:
         try:
             import ovphysx
             import ovstage
+            from ovphysx.schemas import find_newton_schema_root
         except ImportError:
             raise StageError(
                 "simulation.backend physx: ovphysx is not installed; `make install EXTRAS=dev,robot,physx`"
@@ -40,16 +48,38 @@ class _Engine:
         self.physx = ovphysx.PhysX(config=ovphysx.PhysXConfig(**config))
         self.population, self.new_stage = ovstage.population, ovstage.Stage
         self.domains = ovstage.PopulationDomain.ALL
-        self.population.register_usd_schemas([str(ovphysx.codeless_schema_root())])
-        self.attached: PhysxWorld | None = None
+        # Newton's, for whom Isaac Lab, later in the same process, could not register them any more.
+        roots = [ovphysx.codeless_schema_root(), find_newton_schema_root()]
+        self.population.register_usd_schemas([str(root) for root in roots if root is not None])
+        self._holder: Holder | None = None
+
+    def holds(self, holder: Holder) -> bool:
+        """Whether the scene is that of `holder`."""
+        return self._holder is holder
+
+    def release(self, holder: Holder) -> None:
+        """`holder` took its scene away unasked."""
+        if self._holder is holder:
+            self._holder = None
+
+    def take(self, holder: Holder | None) -> None:
+        """Send away who holds the scene; the next to attach one is `holder`, or somebody who is never sent away."""
+        if self._holder is not None and self._holder is not holder:
+            self._holder.leave()
+        self._holder = holder
 
 
-_engines: list[_Engine] = []
+_engines: list[PhysxEngine] = []
 
 
-def _engine() -> _Engine:
+def physx_engine() -> PhysxEngine:
+    """The engine, made when first asked for.
+
+    Raises:
+        StageError: ovphysx is not installed.
+    """
     if not _engines:
-        _engines.append(_Engine())
+        _engines.append(PhysxEngine())
     return _engines[0]
 
 
@@ -80,7 +110,7 @@ class PhysxWorld:
         places = np.arange(num_envs)
         self.origins = np.stack([places % side, places // side, 0 * places], axis=1) * spacing
         """(N, 3) m, where each robot's own world lies in the scene."""
-        self._engine = _engine()
+        self._engine = physx_engine()
         self._stage: Any = None
         self._bindings: dict[str, Any] = {}
         self._contacts: list[Any] = []
@@ -143,10 +173,9 @@ class PhysxWorld:
 
     def _attach(self) -> None:
         engine = self._engine
-        if engine.attached is self:
+        if engine.holds(self):
             return
-        if engine.attached is not None:
-            engine.attached._leave()
+        engine.take(self)
         self._stage = engine.new_stage("asap")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "scene.usda"
@@ -155,7 +184,6 @@ class PhysxWorld:
         self._stage.advance_write_floor(ordinal=1).wait()
         engine.physx.attach_ovstage(self._stage, read_ordinal=1)
         engine.physx.wait_all()
-        engine.attached = self
         if len(self.origins) > 1:
             copies = [f"{ENVS}/env{i}" for i in range(1, len(self.origins))]
             at = [(*map(float, origin), 0.0, 0.0, 0.0, 1.0) for origin in self.origins[1:]]
@@ -168,7 +196,8 @@ class PhysxWorld:
             self._contacts = [engine.physx.create_contact_binding([f"{ENVS}/env*/{foot}"]) for foot in self._feet]
         self._on_attach()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Give the scene up; see `Holder.leave`."""
         self._on_leave()
         for binding in (*self._bindings.values(), *self._contacts):
             binding.destroy()
@@ -176,4 +205,3 @@ class PhysxWorld:
         self._engine.physx.detach_ovstage()
         self._engine.physx.wait_all()
         self._stage.destroy()
-        self._engine.attached = None

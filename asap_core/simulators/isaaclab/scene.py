@@ -1,0 +1,97 @@
+"""Isaac Lab's configuration of a robot on flat ground, from the robot's profile."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asap_core.robots.kinematics import Kinematics
+from asap_core.robots.mjcf import scaled_gains
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
+from asap_core.robots.usd import ground_usda, joint_prims, link_prims, robot_usda
+
+SPACING = 3.0
+"""m between robots, which never collide with each other."""
+_files: list[tempfile.TemporaryDirectory] = []
+"""Of this process, removed when it ends."""
+
+
+def articulation_cfg(profile: RobotProfile, physics: PhysicsSettings) -> Any:
+    """Isaac Lab's `ArticulationCfg` of the robot, at rest in its default pose, under the drives of `physics`.
+
+    Explicit drives are left without gains: whoever steps the robot gives it torques.
+    """
+    from isaaclab.actuators import ImplicitActuatorCfg
+    from isaaclab.assets import ArticulationCfg
+    from isaaclab.sim import UsdFileCfg
+
+    joints, implicit = joint_prims(profile), float(physics.drive == "implicit")
+    kp, kd, torque_limit = scaled_gains(profile, physics)
+
+    def of_joint(values: Any) -> dict[str, float]:
+        return {joint: float(value) for joint, value in zip(joints, values, strict=True)}
+
+    drives = ImplicitActuatorCfg(
+        joint_names_expr=[".*"],
+        stiffness=of_joint(implicit * kp),
+        damping=of_joint(implicit * kd),
+        joint_effort_limit=of_joint(torque_limit),
+        armature=physics.armature,
+    )
+    return ArticulationCfg(
+        prim_path="{ENV_REGEX_NS}/robot",
+        spawn=UsdFileCfg(usd_path=str(_file("robot.usda", robot_usda(profile, physics)))),
+        init_state=ArticulationCfg.InitialStateCfg(
+            pos=(0.0, 0.0, standing_height(profile)), joint_pos=of_joint(profile.default_joint_pos)
+        ),
+        actuators={"joints": drives},
+        soft_joint_pos_limit_factor=1.0,
+    )
+
+
+def ground_cfg() -> Any:
+    """Isaac Lab's `AssetBaseCfg` of flat ground on which the robot's friction counts."""
+    from isaaclab.assets import AssetBaseCfg
+    from isaaclab.sim import UsdFileCfg
+
+    return AssetBaseCfg(prim_path="/World/ground", spawn=UsdFileCfg(usd_path=str(_file("ground.usda", ground_usda()))))
+
+
+def foot_sensor_cfg(profile: RobotProfile) -> Any:
+    """Isaac Lab's `ContactSensorCfg` of all feet."""
+    from isaaclab.sensors import ContactSensorCfg
+
+    feet = "|".join(re.escape(link_prims(profile)[i]) for i in profile.foot_index)
+    return ContactSensorCfg(prim_path=f"{{ENV_REGEX_NS}}/robot/({feet})")
+
+
+def scene_cfg(profile: RobotProfile, physics: PhysicsSettings, num_envs: int) -> Any:
+    """Isaac Lab's `InteractiveSceneCfg` with `ground`, `robot` and `feet`."""
+    from isaaclab.scene import InteractiveSceneCfg
+
+    cfg = InteractiveSceneCfg(num_envs=num_envs, env_spacing=SPACING)
+    cfg.ground = ground_cfg()
+    cfg.robot = articulation_cfg(profile, physics)
+    cfg.feet = foot_sensor_cfg(profile)
+    return cfg
+
+
+def standing_height(profile: RobotProfile) -> float:
+    """m, of the root over the lowest sole point in the default pose."""
+    kinematics = Kinematics(profile)
+    links = kinematics.forward(np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), profile.default_joint_pos[None])
+    return -float(kinematics.sole_points(links)[..., 2].min())
+
+
+def _file(name: str, text: str) -> Path:
+    """Isaac Lab reads robots from files."""
+    folder = tempfile.TemporaryDirectory(prefix="asap-isaaclab-")
+    _files.append(folder)
+    path = Path(folder.name) / name
+    path.write_text(text)
+    return path
