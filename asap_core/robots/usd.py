@@ -1,4 +1,4 @@
-"""The robot as a USD scene for PhysX, written as USD text, so that no USD library is needed.
+"""The robot as USD text, alone or in a scene for PhysX, so that no USD library is needed.
 
 Links are siblings under one prim, each with its world pose at zero joint angles; the tree is that of the joints.
 """
@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from asap_core.robots.compound import Carrier, carriers
+from asap_core.robots.compound import Carrier, Inertial, carriers, compound_inertials
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import Link, RobotProfile, Shape
@@ -33,11 +34,22 @@ _NO_LIMIT = 1e6
 def scene_usda(profile: RobotProfile, physics: PhysicsSettings) -> str:
     """A scene with flat ground and one robot with drives, as USD text.
 
-    Masses, gains, friction and all that may differ between robots of one simulator is not in it: the simulator writes
-    that. A joint needs a drive in the scene nonetheless, or PhysX ignores its gains in silence.
+    Gains, and what else differs between robots of one simulator, are written by the simulator. A joint needs a drive
+    in the scene nonetheless, or PhysX ignores its gains in silence.
     """
-    lines = [_HEAD.format(rate=round(1 / physics.physics_dt)), _ground(), _robot(profile, physics), "    }"]
+    lines = [_SCENE.format(head=_head("World"), rate=round(1 / physics.physics_dt)), _ground("/World")]
+    lines += ['    def Xform "envs"', "    {", _robot(profile, physics, ROBOT), "    }"]
     return "\n".join([*lines, _groups(physics), "}", ""])
+
+
+def robot_usda(profile: RobotProfile, physics: PhysicsSettings) -> str:
+    """The robot alone under `physics`, to be referenced by scenes of other makers. Its drives have gains of 1."""
+    return f"{_head('robot')}{_robot(profile, physics, '/robot')}\n"
+
+
+def ground_usda() -> str:
+    """Flat ground alone, for scenes of other makers."""
+    return f'{_head("ground_root")}def Xform "ground_root"\n{{\n{_ground("/ground_root")}\n}}\n'
 
 
 def link_prims(profile: RobotProfile) -> tuple[str, ...]:
@@ -55,14 +67,7 @@ def _identifier(name: str) -> str:
 
 
 # External forces in every iteration: without, velocities of driven joints at rest read as other than zero.
-_HEAD = """#usda 1.0
-(
-    defaultPrim = "World"
-    kilogramsPerUnit = 1
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "World"
+_SCENE = """{head}def Xform "World"
 {{
     def PhysicsScene "scene" (prepend apiSchemas = ["PhysxSceneAPI"])
     {{
@@ -78,12 +83,23 @@ def Xform "World"
     }}"""
 
 
-def _ground() -> str:
-    """A plane. Contacts take the greater friction of the two surfaces, so that the robot's alone counts."""
+def _head(default_prim: str) -> str:
+    return f"""#usda 1.0
+(
+    defaultPrim = "{default_prim}"
+    kilogramsPerUnit = 1
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+"""
+
+
+def _ground(parent: str) -> str:
+    """A plane, in the prim `parent`. Contacts take the greater friction of two surfaces: here the robot's counts."""
     return f"""    def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
     {{
         uniform token axis = "Z"
-        rel material:binding:physics = </World/ground_material>
+        rel material:binding:physics = <{parent}/ground_material>
     }}
 {_material("ground_material", 0.0)}"""
 
@@ -98,25 +114,27 @@ def _material(name: str, friction: float) -> str:
     }}"""
 
 
-def _robot(profile: RobotProfile, physics: PhysicsSettings) -> str:
+def _robot(profile: RobotProfile, physics: PhysicsSettings, path: str) -> str:
+    """The prim at `path`."""
     zero = np.zeros((1, profile.num_joints))
     poses = Kinematics(profile).forward(np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), zero)
-    borne = carriers(profile)
-    lines = [_material("robot_material", physics.friction)]
-    lines += ['    def Xform "envs"', "    {", '    def Xform "env0"', "    {"]
+    borne, inertials = carriers(profile), compound_inertials(profile, physics)
+    lines = [f'    def Xform "{path.split("/")[-1]}"', "    {", _material("material", physics.friction)]
     for index, link in enumerate(profile.links):
         shapes = [shape for shape in profile.shapes if borne[shape.link].link == link.name]
-        lines += _link(profile, physics, link, poses.pos[0, index], poses.quat[0, index])
+        lines += _link(profile, physics, link, path)
+        lines += [*_pose(poses.pos[0, index], poses.quat[0, index]), *_inertial(inertials[link.name])]
         for number, shape in enumerate(shapes):
-            lines += _collider(shape, borne[shape.link], number)
+            lines += _collider(shape, borne[shape.link], path, number)
         lines.append("    }")
     for link in profile.links:
         if link.joint is not None:
-            lines += _joint(profile, link)
+            lines += _joint(profile, link, path)
     return "\n".join([*lines, "    }"])
 
 
-def _link(profile: RobotProfile, physics: PhysicsSettings, link: Link, pos: Array, quat: Array) -> list[str]:
+def _link(profile: RobotProfile, physics: PhysicsSettings, link: Link, robot: str) -> list[str]:
+    """What a link is besides its pose, mass and shapes, without the brace that closes it."""
     prims = dict(zip((link.name for link in profile.links), link_prims(profile), strict=True))
     schemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI", "PhysxRigidBodyAPI", "PhysicsFilteredPairsAPI"]
     if link.parent is None:
@@ -129,17 +147,12 @@ def _link(profile: RobotProfile, physics: PhysicsSettings, link: Link, pos: Arra
     lines = [
         f'    def Xform "{prims[link.name]}" (prepend apiSchemas = [{_quoted(schemas)}])',
         "    {",
-        *_pose(pos, quat),
-        "    float physics:mass = 1",
-        "    point3f physics:centerOfMass = (0, 0, 0)",
-        "    quatf physics:principalAxes = (1, 0, 0, 0)",
-        "    float3 physics:diagonalInertia = (1, 1, 1)",
         "    float physxRigidBody:linearDamping = 0",
         "    float physxRigidBody:angularDamping = 0",
         f"    float physxRigidBody:maxAngularVelocity = {_NO_LIMIT}",
         f"    float physxRigidBody:maxDepenetrationVelocity = {_DEPENETRATION_SPEED}",
         "    float physxRigidBody:sleepThreshold = 0",
-        f"    rel physics:filteredPairs = [{', '.join(f'<{ROBOT}/{prims[name]}>' for name in apart)}]",
+        f"    rel physics:filteredPairs = [{', '.join(f'<{robot}/{prims[name]}>' for name in apart)}]",
     ]
     if link.parent is None:
         lines += [
@@ -154,7 +167,18 @@ def _link(profile: RobotProfile, physics: PhysicsSettings, link: Link, pos: Arra
     return lines
 
 
-def _collider(shape: Shape, at: Carrier, number: int) -> list[str]:
+def _inertial(inertial: Inertial) -> list[str]:
+    moments, axes = np.linalg.eigh(inertial.inertia)
+    axes[:, 2] *= np.linalg.det(axes)
+    return [
+        f"    float physics:mass = {_text(inertial.mass)}",
+        f"    point3f physics:centerOfMass = {_tuple(inertial.com)}",
+        f"    quatf physics:principalAxes = {_tuple(Rotation.from_matrix(axes).as_quat(scalar_first=True))}",
+        f"    float3 physics:diagonalInertia = {_tuple(moments)}",
+    ]
+
+
+def _collider(shape: Shape, at: Carrier, robot: str, number: int) -> list[str]:
     """A primitive; a capsule lies along its own z."""
     pos, turn = np.array(shape.pos, float), np.array([1.0, 0, 0, 0])
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
@@ -178,12 +202,12 @@ def _collider(shape: Shape, at: Carrier, number: int) -> list[str]:
         *_pose(at.pos + rotate(at.quat, pos), quat_mul(at.quat, turn), scale),
         f"    float physxCollision:contactOffset = {_CONTACT_OFFSET}",
         "    float physxCollision:restOffset = 0",
-        "    rel material:binding:physics = </World/robot_material>",
+        f"    rel material:binding:physics = <{robot}/material>",
         "    }",
     ]
 
 
-def _joint(profile: RobotProfile, link: Link) -> list[str]:
+def _joint(profile: RobotProfile, link: Link, robot: str) -> list[str]:
     """A hinge about x of a frame that turns x into the link's axis. USD counts in degrees."""
     prims = dict(zip((link.name for link in profile.links), link_prims(profile), strict=True))
     index = profile.joint_index(link.joint or "")
@@ -192,8 +216,8 @@ def _joint(profile: RobotProfile, link: Link) -> list[str]:
         f'    def PhysicsRevoluteJoint "{joint_prims(profile)[index]}" (prepend apiSchemas = ['
         '"PhysicsDriveAPI:angular", "PhysxJointAxisAPI:angular"])',
         "    {",
-        f"    rel physics:body0 = <{ROBOT}/{prims[link.parent or '']}>",
-        f"    rel physics:body1 = <{ROBOT}/{prims[link.name]}>",
+        f"    rel physics:body0 = <{robot}/{prims[link.parent or '']}>",
+        f"    rel physics:body1 = <{robot}/{prims[link.name]}>",
         '    uniform token physics:axis = "X"',
         f"    point3f physics:localPos0 = {_tuple(link.pos)}",
         f"    quatf physics:localRot0 = {_tuple(quat_mul(np.array(link.quat, float), align))}",
