@@ -76,7 +76,7 @@ class Detector:
 
         Raises:
             InputFileError: its file is missing or another one.
-            StageError: the extra `video` is not installed.
+            MissingPartError: the extra `video` is not installed.
         """
         self._network = Network(read_weights("detector", weights), [(1, _NUM_ANCHORS, 12), (1, _NUM_ANCHORS, 1)])
         self._anchors = anchors()

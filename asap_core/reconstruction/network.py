@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.errors import StageError
+from asap_core.errors import MissingPartError
 
 THREADS = 2
 MISSING = "is not installed; `make video` installs the extra `video` and fetches the networks' weights"
@@ -22,12 +22,12 @@ class Network:
         """Load the bytes of a tflite file and keep what leads to `outputs`, named by their shapes.
 
         Raises:
-            StageError: ai-edge-litert is not installed.
+            MissingPartError: ai-edge-litert is not installed.
         """
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
-            raise StageError(f"ai-edge-litert {MISSING}") from None
+            raise MissingPartError(f"ai-edge-litert {MISSING}") from None
         self._interpreter = Interpreter(model_content=_pruned(content, outputs), num_threads=threads)
         self._interpreter.allocate_tensors()
         self._input: int = self._interpreter.get_input_details()[0]["index"]

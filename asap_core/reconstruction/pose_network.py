@@ -51,7 +51,7 @@ class PoseNetwork:
 
         Raises:
             InputFileError: its file is missing or another one.
-            StageError: the extra `video` is not installed.
+            MissingPartError: the extra `video` is not installed.
         """
         shapes = [(1, _POINTS * 5), (1, 1), (1, _HEAT, _HEAT, _POINTS), (1, _POINTS * 3)]
         self._network = Network(read_weights(model, weights), shapes)

@@ -51,7 +51,7 @@ def track_person(
 
     Raises:
         InputFileError: no video, no person, or too little of one; a network's weights are missing.
-        StageError: the extra `video` is not installed.
+        MissingPartError: the extra `video` is not installed.
     """
     info = probe(Path(path))
     _check_range(info, start, end)

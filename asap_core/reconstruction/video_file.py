@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.errors import InputFileError, StageError
+from asap_core.errors import InputFileError, MissingPartError
 from asap_core.files import is_folder
 from asap_core.reconstruction.network import MISSING
 
@@ -71,7 +71,7 @@ def probe(path: Path) -> VideoInfo:
 
     Raises:
         InputFileError: missing, empty, no video, sound only, or without one picture that can be decoded.
-        StageError: the extra `video` is not installed.
+        MissingPartError: the extra `video` is not installed.
     """
     with _opened(path) as (container, stream):
         frame = next(_decoded(container, stream, []), None)
@@ -135,7 +135,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
     try:
         import av
     except ImportError:
-        raise StageError(f"av {MISSING}") from None
+        raise MissingPartError(f"av {MISSING}") from None
     if is_folder(path):
         raise InputFileError(path, "a folder, expected a video file")
     if path.stat().st_size == 0:
