@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from asap_core.motions.skeleton import INDEX, NUM_JOINTS, PARENTS, body_offsets, place_joints
+from asap_core.motions.skeleton import INDEX, NUM_JOINTS, PARENTS, body_offsets
 from asap_core.rotations import Array, quat_mul, quat_to_matrix, quat_to_rotvec, rotate, rotvec_to_quat, slerp
 
 BALLS = ("Pelvis", "L_Hip", "R_Hip", "L_Shoulder", "R_Shoulder")
@@ -61,10 +61,13 @@ HINGES = (
     Hinge(("R_Ankle",), -_Z, -0.4, 0.4),
 )  # fmt: skip
 NUM_VARIABLES = 3 + 3 * len(BALLS) + len(HINGES)
+NUM_CAMERA = 4
+"""Variables of the camera, which all frames share like the shape."""
 HINGE_SLICE = slice(3 + 3 * len(BALLS), NUM_VARIABLES)
 
 SHAPE_GROUPS = ("body", "trunk", "shoulders", "hips", "thighs", "shanks", "feet", "upper_arms", "forearms")
 """What each number of a shape lengthens; the first one everything."""
+NUM_SHARED = NUM_CAMERA + len(SHAPE_GROUPS)
 _GROUP_OF = {
     "trunk": ("Torso", "Spine", "Chest", "Neck", "Head"),
     "shoulders": ("L_Thorax", "R_Thorax", "L_Shoulder", "R_Shoulder"),
@@ -138,20 +141,46 @@ class BodyState:
         """SMPL-24 rotation vectors (T, 24, 3), each in its parent's frame."""
         return quat_to_rotvec(self.local_rotations()[0])
 
-    def local_rotations(self) -> tuple[Array, list[Array]]:
-        """Rotation (T, 24, 4) wxyz of each joint in its parent's frame; each hinge's axes (T, joints, 3) there."""
+    def local_rotations(self) -> tuple[Array, Array]:
+        """Rotation (T, 24, 4) wxyz of each joint in its parent's frame; there the axes (T, K, 3) of `hinge_parts`."""
         local = np.zeros((len(self), NUM_JOINTS, 4))
         local[..., 0] = 1.0
-        for i, name in enumerate(BALLS):
-            local[:, INDEX[name]] = self.balls[:, i]
-        axes = []
-        for angle, hinge in zip(self.angles.T, HINGES, strict=True):
-            half = 0.5 * angle / len(hinge.joints)
-            turn = np.concatenate([np.cos(half)[:, None], np.sin(half)[:, None] * hinge.axis], axis=1)
-            before = local[:, [INDEX[name] for name in hinge.joints]]
-            axes.append(rotate(before, np.broadcast_to(hinge.axis, before[..., 1:].shape)))
-            local[:, [INDEX[name] for name in hinge.joints]] = quat_mul(before, turn[:, None])
+        local[:, [INDEX[name] for name in BALLS]] = self.balls
+        parts = hinge_parts()
+        axes = np.empty((len(self), len(parts.joints), 3))
+        for stage in range(parts.stage.max() + 1):
+            now = np.flatnonzero(parts.stage == stage)
+            half = 0.5 * self.angles[:, parts.hinge[now]] * parts.share[now]
+            turn = np.concatenate([np.cos(half)[..., None], np.sin(half)[..., None] * parts.axis[now]], axis=-1)
+            before = local[:, parts.joints[now]]
+            axes[:, now] = rotate(before, np.broadcast_to(parts.axis[now], before[..., 1:].shape))
+            local[:, parts.joints[now]] = quat_mul(before, turn)
         return local, axes
+
+
+@dataclass(frozen=True)
+class HingeParts:
+    """Each joint's part of each hinge, K in all."""
+
+    joints: Array
+    hinge: Array
+    share: Array
+    axis: Array
+    """(K, 3)"""
+    stage: Array
+    """How many hinges turn the joint before this one."""
+
+
+@cache
+def hinge_parts() -> HingeParts:
+    """In the order of `HINGES`."""
+    rows = []
+    turned = dict.fromkeys(INDEX, 0)
+    for i, hinge in enumerate(HINGES):
+        for name in hinge.joints:
+            rows.append((INDEX[name], i, 1.0 / len(hinge.joints), hinge.axis, turned[name]))
+            turned[name] += 1
+    return HingeParts(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def upright(root: Array, facing: Array) -> BodyState:
@@ -189,55 +218,87 @@ class Pose:
 
     def __init__(self, shape: Array, state: BodyState) -> None:
         local, axes = state.local_rotations()
-        self._rotations = quat_to_matrix(local)
-        for joint in range(1, NUM_JOINTS):
-            self._rotations[:, joint] = self._rotations[:, PARENTS[joint]] @ self._rotations[:, joint]
         self._stretch = float(np.exp(shape[0]))
-        self.joints = place_joints(self._rotations, state.root, shaped(shape))
+        self._rotations = quat_to_matrix(local)
+        offsets = shaped(shape)
+        self.joints = np.empty((len(state), NUM_JOINTS, 3))
         """(T, 24, 3) world, m."""
-        self._axes, self._moments = self._turns(axes)
+        self.joints[:, 0] = state.root
+        for level in _levels():
+            above = [PARENTS[joint] for joint in level]
+            frames = self._rotations[:, above]
+            self._rotations[:, level] = frames @ self._rotations[:, level]
+            self.joints[:, level] = self.joints[:, above] + (frames @ offsets[level][..., None])[..., 0]
+        self._motions = self._turns(axes)
 
-    def _turns(self, hinge_axes: list[Array]) -> tuple[Array, Array]:
-        """Axis (T, V-3, 3) of each rotational variable in the world, and the axis crossed with its origin."""
-        frames = len(self.joints)
-        axes = np.empty((frames, NUM_VARIABLES - 3, 3))
-        moments = np.empty_like(axes)
-        for i, name in enumerate(BALLS):
-            joint, part = INDEX[name], slice(3 * i, 3 * i + 3)
-            axes[:, part] = self._rotations[:, PARENTS[joint]].transpose(0, 2, 1) if joint else np.eye(3)
-            moments[:, part] = np.cross(axes[:, part], self.joints[:, joint, None])
-        for i, (hinge, local) in enumerate(zip(HINGES, hinge_axes, strict=True), 3 * len(BALLS)):
-            joints = [INDEX[name] for name in hinge.joints]
-            parents = self._rotations[:, [PARENTS[joint] for joint in joints]]
-            turns = (parents @ local[..., None])[..., 0] / len(joints)
-            axes[:, i] = turns.sum(axis=1)
-            moments[:, i] = np.cross(turns, self.joints[:, joints]).sum(axis=1)
-        return axes, moments
+    def _turns(self, hinge_axes: Array) -> Array:
+        """(T, 6, V - 3) axis of each rotational variable in the world, and below it the axis cross its origin."""
+        frames, parts = len(self.joints), hinge_parts()
+        balls = [INDEX[name] for name in BALLS]
+        out = np.empty((frames, 6, NUM_VARIABLES - 3))
+        axes = np.empty((frames, len(balls), 3, 3))
+        axes[:, 0] = np.eye(3)
+        axes[:, 1:] = self._rotations[:, [PARENTS[joint] for joint in balls[1:]]].transpose(0, 1, 3, 2)
+        moments = _cross(axes, self.joints[:, balls][:, :, None])
+        first = 3 * len(balls)
+        out[:, :3, :first] = axes.reshape(frames, first, 3).transpose(0, 2, 1)
+        out[:, 3:, :first] = moments.reshape(frames, first, 3).transpose(0, 2, 1)
+        above = self._rotations[:, [PARENTS[joint] for joint in parts.joints]]
+        turns = (above @ hinge_axes[..., None])[..., 0] * parts.share[:, None]
+        both = np.concatenate([turns, _cross(turns, self.joints[:, parts.joints])], axis=-1)
+        starts = np.flatnonzero(np.diff(parts.hinge, prepend=-1))
+        out[:, :, first:] = np.add.reduceat(both, starts, axis=1).transpose(0, 2, 1)
+        return out
 
     def place(self, points: Points) -> Array:
         """(T, P, 3) points in the world, m; the whole body's stretch lengthens their offsets."""
-        turned = np.einsum("tpij,pj->tpi", self._rotations[:, points.joints], points.offsets * self._stretch)
-        return self.joints[:, points.joints] + turned
+        turned = self._rotations[:, points.joints] @ (points.offsets * self._stretch)[..., None]
+        return self.joints[:, points.joints] + turned[..., 0]
 
-    def derivatives(self, points: Points, places: Array) -> Array:
-        """(T, P, 3, V + S) of points at `places` by the variables of their frame and by the shape."""
-        frames, count = places.shape[:2]
-        out = np.zeros((frames, count, 3, NUM_VARIABLES + len(SHAPE_GROUPS)))
-        out[:, :, :, :3] = np.eye(3)
-        x, y, z = places.transpose(2, 0, 1)[..., None]
-        ax, ay, az = self._axes.transpose(2, 0, 1)[:, :, None]
-        mx, my, mz = self._moments.transpose(2, 0, 1)[:, :, None]
-        moved = moved_by()[points.joints]
-        turns = slice(3, NUM_VARIABLES)
-        out[:, :, 0, turns] = (ay * z - az * y - mx) * moved
-        out[:, :, 1, turns] = (az * x - ax * z - my) * moved
-        out[:, :, 2, turns] = (ax * y - ay * x - mz) * moved
-        out[:, :, :, NUM_VARIABLES] = places - self.joints[:, :1]
-        bones = self.joints - self.joints[:, np.maximum(PARENTS, 0)]
-        for group in range(1, len(SHAPE_GROUPS)):
-            chain = (ancestors()[points.joints] & (group_of_bone() == group)).astype(float)
-            out[:, :, :, NUM_VARIABLES + group] = np.matmul(chain, bones)
+    def rows(self, points: Points, places: Array, directions: Array, shared: bool) -> Array:
+        """Derivatives of where points at `places` (T, P, 3) lie along `directions` (T, P, k, 3).
+
+        Returns:
+            (T, P, k, V) by the variables of their frame, or if `shared` (T, P, k, V + 4 + 9) with those of a camera,
+            left zero, and by the shape behind them.
+        """
+        frames, count, kinds = directions.shape[:3]
+        out = np.zeros((frames, count, kinds, NUM_VARIABLES + (NUM_SHARED if shared else 0)))
+        out[..., :3] = directions
+        wrench = np.concatenate([_cross(places[:, :, None], directions), -directions], axis=-1)
+        turned = wrench.reshape(frames, -1, 6) @ self._motions
+        turned = turned.reshape(frames, count, kinds, -1)
+        np.multiply(turned, moved_by()[points.joints][:, None], out=out[..., 3:NUM_VARIABLES])
+        if shared:
+            bones = self.joints - self.joints[:, np.maximum(PARENTS, 0)]
+            grown = np.matmul(_chains()[points.joints].reshape(-1, NUM_JOINTS), bones)
+            grown = grown.reshape(frames, count, len(SHAPE_GROUPS), 3)
+            grown[:, :, 0] = places - self.joints[:, :1]
+            out[..., NUM_VARIABLES + NUM_CAMERA :] = directions @ grown.transpose(0, 1, 3, 2)
         return out
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Cross product (..., 3), much faster than numpy's."""
+    x, y, z = a[..., 0], a[..., 1], a[..., 2]
+    u, v, w = b[..., 0], b[..., 1], b[..., 2]
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)
+
+
+@cache
+def _levels() -> tuple[list[int], ...]:
+    """Joints by how many others lie between them and the pelvis."""
+    depth = ancestors().sum(axis=1) - 1
+    return tuple(np.flatnonzero(depth == level).tolist() for level in range(1, depth.max() + 1))
+
+
+@cache
+def _chains() -> Array:
+    """(24, S, 24) 1 where the last bone is of the group and moves the first joint; row 0 of S stays zero."""
+    chains = np.zeros((NUM_JOINTS, len(SHAPE_GROUPS), NUM_JOINTS))
+    for group in range(1, len(SHAPE_GROUPS)):
+        chains[:, group] = ancestors() & (group_of_bone() == group)
+    return chains
 
 
 @cache

@@ -16,16 +16,16 @@ from asap_core.reconstruction.body import (
     HINGES,
     NEUTRAL_ANGLES,
     NEUTRAL_BALLS,
+    NUM_CAMERA,
+    NUM_SHARED,
     NUM_VARIABLES,
-    SHAPE_GROUPS,
     BodyState,
     Pose,
 )
-from asap_core.reconstruction.camera import CAMERA_VARIABLES, Camera
+from asap_core.reconstruction.camera import Camera
 from asap_core.reconstruction.markers import columns, landmark_points, sole_points
 from asap_core.rotations import Array, quat_conj, quat_mul, quat_to_rotvec
 
-NUM_SHARED = len(CAMERA_VARIABLES) + len(SHAPE_GROUPS)
 _PIXEL_SLACK, _DEPTH_SLACK, _POINT_SLACK, _CONTACT_SLACK = 2.0, 2.0, 2.0, 2.0
 """Standard deviations beyond which a residual pulls no harder."""
 _HOLD, _STAND, _SUNK = 0.004, 0.01, 0.01
@@ -82,8 +82,7 @@ class Scene:
 
     def moved(self, step: Array) -> Scene:
         """Changed by a step (13,) of the shared variables."""
-        count = len(CAMERA_VARIABLES)
-        return Scene(self.camera.moved(step[:count]), self.shape + step[count:])
+        return Scene(self.camera.moved(step[:NUM_CAMERA]), self.shape + step[NUM_CAMERA:])
 
     def values(self) -> Array:
         """(13,) the shared variables; the focal length by its logarithm."""
@@ -102,33 +101,36 @@ class Prior:
 
 
 class Linearised:
-    """The Gauss-Newton system of all residuals at a state and a scene."""
+    """The Gauss-Newton system of all residuals at a state and a scene; the frames' variables alone unless `shared`."""
 
-    def __init__(self, state: BodyState, scene: Scene, evidence: Evidence, prior: Prior) -> None:
+    def __init__(self, state: BodyState, scene: Scene, evidence: Evidence, prior: Prior, shared: bool) -> None:
+        self._shared = shared
         self.system = BandedSystem(len(state), NUM_VARIABLES)
-        self.coupling = np.zeros((len(state), NUM_VARIABLES, NUM_SHARED))
-        self.corner = np.diag(prior.spread**-2)
-        self.gradient = (scene.values() - prior.values) / prior.spread**2
+        self.coupling = np.zeros((len(state), NUM_VARIABLES, NUM_SHARED if shared else 0))
+        self.corner = np.diag(prior.spread**-2)[:, : self.coupling.shape[2]][: self.coupling.shape[2]]
+        self.gradient = ((scene.values() - prior.values) / prior.spread**2)[: self.coupling.shape[2]]
         pose = Pose(scene.shape, state)
-        self._add_sights(pose, scene, evidence)
-        self._add_soles(pose, evidence)
+        self._add_places(pose, scene, evidence)
         self._add_posture(state)
         self._add_smoothness(state, evidence.fps)
 
-    def _add_sights(self, pose: Pose, scene: Scene, evidence: Evidence) -> None:
-        """Landmarks in the image, their relative depth, and triangulated ones."""
-        points = landmark_points()
-        places = pose.place(points)
-        by_place = pose.derivatives(points, places)
+    def _add_places(self, pose: Pose, scene: Scene, evidence: Evidence) -> None:
+        """Landmarks in the image, their relative depth, triangulated ones, and soles."""
+        places = pose.place(landmark_points())
         parts = []
         if evidence.pixel_weights.any():
-            parts.append(_pixel_rows(scene.camera, places, by_place, evidence))
+            parts.append(_pixel_rows(pose, scene.camera, places, evidence, self._shared))
         if evidence.depth_weights.any():
-            parts.append(_depth_rows(scene.camera, places, by_place, evidence))
+            parts.append(_depth_rows(pose, scene.camera, places, evidence, self._shared))
         if evidence.point_weights.any():
-            parts.append(_point_rows(places, by_place, evidence))
-        for rows, residual in parts:
-            self._add_rows(rows, residual)
+            parts.append(_point_rows(pose, places, evidence, self._shared))
+        soles = pose.place(sole_points())
+        directions = np.broadcast_to(np.eye(3), (*soles.shape, 3))
+        sole_rows = pose.rows(sole_points(), soles, directions, self._shared)
+        parts.append(_stand_rows(soles[..., 2], sole_rows[:, :, 2], evidence))
+        self._add_rows(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
+        if len(soles) > 1 and evidence.contacts.any():
+            self._add_hold(soles[..., :2], sole_rows[:, :, :2], evidence)
 
     def _add_rows(self, rows: Array, residual: Array) -> None:
         """Rows (T, m, V + shared) and residuals (T, m), both divided by their standard deviations."""
@@ -138,44 +140,33 @@ class Linearised:
         self.system.add_within(_ROWS, _COLUMNS, normal[:, _ROWS, _COLUMNS])
         self.system.gradient += pull[:, :NUM_VARIABLES]
         self.coupling += normal[:, :NUM_VARIABLES, NUM_VARIABLES:]
-        self.corner += normal[:, NUM_VARIABLES:, NUM_VARIABLES:].sum(axis=0)
-        self.gradient += pull[:, NUM_VARIABLES:].sum(axis=0)
-
-    def _add_soles(self, pose: Pose, evidence: Evidence) -> None:
-        """Standing soles are on the ground and stay where they are; none is under it."""
-        points = sole_points()
-        places = pose.place(points)
-        rows = _with_camera(pose.derivatives(points, places))
-        height = places[..., 2]
-        stand = _STAND * evidence.ease
-        root = np.sqrt(evidence.contacts * _robust(height / stand, _CONTACT_SLACK)) / stand
-        root = np.maximum(root, (height < 0) / _SUNK)
-        self._add_rows(rows[:, :, 2] * root[..., None], height * root)
-        if len(places) > 1:
-            self._add_hold(places[..., :2], rows[:, :, :2], evidence)
+        self.corner = self.corner + normal[:, NUM_VARIABLES:, NUM_VARIABLES:].sum(axis=0)
+        self.gradient = self.gradient + pull[:, NUM_VARIABLES:].sum(axis=0)
 
     def _add_hold(self, places: Array, rows: Array, evidence: Evidence) -> None:
-        slide = (places[1:] - places[:-1]) / (_HOLD * 30.0 / evidence.fps)
+        """Soles that stand in two frames are at the same place in both."""
+        spread = _HOLD * 30.0 / evidence.fps
+        slide = (places[1:] - places[:-1]) / spread
         firm = evidence.contacts[1:] * evidence.contacts[:-1]
         root = np.sqrt(firm * _robust(np.linalg.norm(slide, axis=-1), _CONTACT_SLACK))[..., None]
-        scale = root[..., None] / (_HOLD * 30.0 / evidence.fps)
-        frames = len(slide)
-        later = (rows[1:] * scale).reshape(frames, -1, rows.shape[-1])
-        earlier = (rows[:-1] * scale).reshape(frames, -1, rows.shape[-1])
+        frames, own = len(slide), slice(None, NUM_VARIABLES)
+        later, earlier = (
+            (part * (root / spread)[..., None]).reshape(frames, -1, rows.shape[-1]) for part in (rows[1:], rows[:-1])
+        )
         residual = (slide * root).reshape(frames, -1)
         shared = later[..., NUM_VARIABLES:] - earlier[..., NUM_VARIABLES:]
-        own = slice(None, NUM_VARIABLES)
+        normal = np.zeros((frames + 1, len(_ROWS)))
         for part, jacobian in ((slice(1, None), later[..., own]), (slice(None, -1), -earlier[..., own])):
             turned = jacobian.transpose(0, 2, 1)
-            normal = np.zeros((frames + 1, len(_ROWS)))
-            normal[part] = (turned @ jacobian)[:, _ROWS, _COLUMNS]
-            self.system.add_within(_ROWS, _COLUMNS, normal)
+            normal[part] += (turned @ jacobian)[:, _ROWS, _COLUMNS]
             self.system.gradient[part] += (turned @ residual[..., None])[..., 0]
             self.coupling[part] += turned @ shared
+        self.system.add_within(_ROWS, _COLUMNS, normal)
         between = -later[..., own].transpose(0, 2, 1) @ earlier[..., own]
         self.system.add_between(_ALL_ROWS, _ALL_COLUMNS, between.reshape(frames, -1))
-        self.corner += (shared.transpose(0, 2, 1) @ shared).sum(axis=0)
-        self.gradient += (shared.transpose(0, 2, 1) @ residual[..., None])[..., 0].sum(axis=0)
+        turned = shared.transpose(0, 2, 1)
+        self.corner = self.corner + (turned @ shared).sum(axis=0)
+        self.gradient = self.gradient + (turned @ residual[..., None])[..., 0].sum(axis=0)
 
     def _add_posture(self, state: BodyState) -> None:
         """Near the neutral pose, and hinges within their ranges."""
@@ -207,32 +198,19 @@ def _huber(size: Array, slack: float) -> Array:
     return np.asarray(1.0 / np.sqrt(1.0 + (size / slack) ** 2))
 
 
-def _with_camera(by_place: Array) -> Array:
-    """Put the camera's columns, zero, between those of the frame (V) and of the shape (S)."""
-    out = np.zeros((*by_place.shape[:-1], NUM_VARIABLES + NUM_SHARED))
-    out[..., :NUM_VARIABLES] = by_place[..., :NUM_VARIABLES]
-    out[..., NUM_VARIABLES + len(CAMERA_VARIABLES) :] = by_place[..., NUM_VARIABLES:]
-    return out
-
-
-def _rows_of(directions: Array, by_place: Array) -> Array:
-    """(T, P, k, C) derivative of k quantities whose derivative by place is `directions` (T, P, k, 3)."""
-    return directions @ by_place
-
-
-def _pixel_rows(camera: Camera, places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+def _pixel_rows(pose: Pose, camera: Camera, places: Array, evidence: Evidence, shared: bool) -> tuple[Array, Array]:
     seen = camera.seen(places)
     residual = camera.project(seen) - evidence.pixels
     size = np.linalg.norm(residual, axis=-1) * np.sqrt(evidence.pixel_weights)
     root = np.sqrt(evidence.pixel_weights * _huber(size, _PIXEL_SLACK))[..., None]
-    rows = _with_camera(_rows_of(camera.pixel_rows(seen), by_place))
-    first = NUM_VARIABLES
-    rows[..., first : first + len(CAMERA_VARIABLES)] = camera.derivatives(seen)
+    rows = pose.rows(landmark_points(), places, camera.pixel_rows(seen) * root[..., None], shared)
+    if shared:
+        rows[..., NUM_VARIABLES : NUM_VARIABLES + NUM_CAMERA] = camera.derivatives(seen) * root[..., None]
     frames = len(places)
-    return (rows * root[..., None]).reshape(frames, -1, rows.shape[-1]), (residual * root).reshape(frames, -1)
+    return rows.reshape(frames, -1, rows.shape[-1]), (residual * root).reshape(frames, -1)
 
 
-def _depth_rows(camera: Camera, places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+def _depth_rows(pose: Pose, camera: Camera, places: Array, evidence: Evidence, shared: bool) -> tuple[Array, Array]:
     """The line of sight to the hips is taken as it is; only what lies along it counts."""
     hips = columns("left_hip", "right_hip")
     sight = places[:, hips].mean(axis=1) - np.array([0.0, 0.0, camera.height])
@@ -241,25 +219,34 @@ def _depth_rows(camera: Camera, places: Array, by_place: Array, evidence: Eviden
     residual = along - along[:, hips].mean(axis=1, keepdims=True) - evidence.depths
     size = np.abs(residual) * np.sqrt(evidence.depth_weights)
     root = np.sqrt(evidence.depth_weights * _huber(size, _DEPTH_SLACK))
-    rows = (sight[:, None, None] @ by_place)[:, :, 0]
+    directions = np.broadcast_to(sight[:, None, None], (*places.shape[:2], 1, 3))
+    rows = pose.rows(landmark_points(), places, directions, shared)[:, :, 0]
     rows -= rows[:, hips].mean(axis=1, keepdims=True)
-    return _with_camera(rows * root[..., None]), residual * root
+    return rows * root[..., None], residual * root
 
 
-def _point_rows(places: Array, by_place: Array, evidence: Evidence) -> tuple[Array, Array]:
+def _point_rows(pose: Pose, places: Array, evidence: Evidence, shared: bool) -> tuple[Array, Array]:
     residual = places - evidence.points
     size = np.linalg.norm(residual, axis=-1) * np.sqrt(evidence.point_weights)
     root = np.sqrt(evidence.point_weights * _huber(size, _POINT_SLACK))[..., None]
-    rows = _with_camera(by_place * root[..., None])
+    rows = pose.rows(landmark_points(), places, np.eye(3) * root[..., None], shared)
     frames = len(places)
     return rows.reshape(frames, -1, rows.shape[-1]), (residual * root).reshape(frames, -1)
+
+
+def _stand_rows(height: Array, rows: Array, evidence: Evidence) -> tuple[Array, Array]:
+    """Standing soles are on the ground; none is under it."""
+    stand = _STAND * evidence.ease
+    root = np.sqrt(evidence.contacts * _robust(height / stand, _CONTACT_SLACK)) / stand
+    root = np.maximum(root, (height < 0) / (_SUNK * evidence.ease))
+    return rows * root[..., None], height * root
 
 
 def solve_step(
     state: BodyState, scene: Scene, evidence: Evidence, prior: Prior, free: NDArray[np.bool_], fixed: int
 ) -> tuple[Array, Array]:
     """The step of the frames (T, V), of which the first `fixed` stay, and of the shared variables (13,), if `free`."""
-    at = Linearised(state, scene, evidence, prior)
+    at = Linearised(state, scene, evidence, prior, bool(free.any()))
     if fixed:
         at.system.freeze(np.repeat(np.arange(len(state)) < fixed, NUM_VARIABLES).reshape(len(state), -1))
     shared = np.zeros(NUM_SHARED)
