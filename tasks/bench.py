@@ -125,6 +125,20 @@ def _screen(root: Path) -> Figures:
     return dict(bench(shared, profile, params.screen, params.retarget, physics))
 
 
+def _video(root: Path) -> Figures:
+    """Errors of reconstruction from rendered videos of known persons, beside the yardsticks; takes minutes."""
+    from asap_core.evaluation.video_bench.bench import bench
+    from asap_core.reconstruction.reconstruct import Choice
+    from asap_core.reconstruction.weights import FOLDER
+    from asap_core.robots import get_profile
+
+    params = read_params(root)
+    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    choice = Choice(weights=root / FOLDER)
+    rows = bench(shared, choice, get_profile(params.robot), params.retarget)
+    return {f"{name}/{figure}": value for name, row in rows.items() for figure, value in row.items()}
+
+
 def _alignment(root: Path) -> Figures:
     """Share of the open-loop error that ways of alignment close on twins, motions held out; takes hours, resumes."""
     from asap_core.evaluation.alignment_bench.bench import bench
@@ -166,4 +180,5 @@ _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "screen": _screen,
     "simulator": _simulator,
     "startup": _startup,
+    "video": _video,
 }
