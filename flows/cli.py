@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap_core.errors import AsapError, ConfigError, StageError
-from flows.commands import ingest, motions, profile, screen, training
+from flows.commands import ingest, motions, profile, screen, training, video
 from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ profile.add_to(app)
 screen.add_to(app)
 ingest.add_to(app)
 training.add_to(app)
+video.add_to(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]
 Root = Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")]
@@ -57,7 +58,7 @@ def run(
 def params(
     check: Annotated[bool, typer.Option("--check", help="Print nothing if all is right.")] = False,
     preset: Annotated[
-        str | None, typer.Option(help="Put the sections of presets/NAME.yaml into params.yaml first: asap or cpu.")
+        str | None, typer.Option(help="Put the sections of presets/NAME.yaml into params.yaml first: asap, cpu or many.")
     ] = None,
     as_json: Json = False,
     root: Root = HERE,
