@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from asap_core.config import load_params
+from asap_core.environments.motion_set import MotionSet
+from asap_core.environments.settings import TrackingSettings
+from asap_core.environments.tracking import TrackingEnv
+from asap_core.presets import apply_preset
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.simulators.mujoco import MujocoSimulator
 from asap_core.training.contract import PolicyContract
 from asap_core.training.export import export_policy
 from asap_core.training.policy import OnnxPolicy
 from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.settings import PpoSettings
 from tests.asap_env import PROFILE, asap_params_in, make_asap_env
+from tests.robot_motions import knee_bend_reference
 
 ALONE = """
 import importlib.abc, json, sys
@@ -55,11 +65,28 @@ def trainer_of(params, **changes) -> PpoTrainer:
 
 def test_a_policy_with_the_papers_layout_answers_alike_without_us(asap_params, tmp_path):
     trainer = trainer_of(asap_params)
+    answers_alike_without_us(trainer, asap_params.tracking, 380, tmp_path)
+
+
+def test_a_policy_over_several_motions_answers_alike_without_us(asap_params, tmp_path, repo_root):
+    """Its actor sees three frames ahead: 23 joints, 10 figures of the root and 6 of the turn in each; 75 and 4 · 75."""
+    apply_preset(tmp_path / "params.yaml", "many", repo_root / "presets")
+    tracking = load_params(tmp_path / "params.yaml").tracking
+    motions = MotionSet((knee_bend_reference(), replace(knee_bend_reference(depth=0.4), name="deeper")))
+    use_threads(1)
+    sim = MujocoSimulator(PROFILE, PhysicsSettings(), 4)
+    small = PpoSettings(num_envs=4, steps_per_env=6, hidden=(32, 16))
+    trainer = PpoTrainer(TrackingEnv(sim, PROFILE, motions, tracking, 0), small, seed=0)
+    answers_alike_without_us(trainer, tracking, 75 + 4 * 75 + 3 * (23 + 10 + 6), tmp_path)
+
+
+def answers_alike_without_us(trainer: PpoTrainer, tracking: TrackingSettings, width: int, tmp_path: Path) -> None:
+    """1,000 observations through the network here, and through the file where only onnxruntime and numpy are."""
     for _ in range(2):
         trainer.iterate()
-    contract = PolicyContract.of(PROFILE, trainer.env.reference, asap_params.tracking)
+    contract = PolicyContract.of(PROFILE, trainer.env.reference, tracking)
     export_policy(trainer.actor, contract, tmp_path / "policy.onnx")
-    obs = np.random.default_rng(0).normal(size=(1000, 380)).astype(np.float32)
+    obs = np.random.default_rng(0).normal(size=(1000, width)).astype(np.float32)
     np.save(tmp_path / "obs.npy", obs)
     command = [sys.executable, "-c", ALONE, "policy.onnx", "obs.npy", "answers.npy"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
