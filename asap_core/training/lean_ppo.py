@@ -90,6 +90,8 @@ class LeanPpo(PPO):
         options: of `rsl_rl.algorithms.PPO`.
     """
 
+    learning_rate: float
+
     def __init__(
         self, actor: MLPModel, critic: MLPModel, num_envs: int, steps: int, threads: int, **options: Any
     ) -> None:

@@ -48,6 +48,10 @@ class PpoSettings(Settings):
         rows = self.num_envs * self.steps_per_env
         if rows < self.mini_batches:
             raise ValueError(f"mini_batches is {self.mini_batches}, expected at most num_envs · steps_per_env = {rows}")
+        if self.learner == "lean" and (self.device, self.gpus) != ("cpu", 1):
+            raise ValueError(
+                f"learner is 'lean' with device {self.device!r} and gpus {self.gpus}, expected 'cpu' and 1, or rsl_rl"
+            )
         return self
 
 
