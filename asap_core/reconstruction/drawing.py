@@ -19,6 +19,11 @@ _SOLE = 0.3
 """m of it that lie below the ground."""
 
 
+def titles(one_camera: bool) -> tuple[str, str]:
+    """What the two side views show: a single camera looks along x of its motion's world."""
+    return ("from the camera", "from the camera's right") if one_camera else ("along x", "along y")
+
+
 def bone_colours(bridged: bool) -> list[tuple[int, int, int]]:
     """One RGB colour per bone: by side, or grey."""
     by_side = {"L": LEFT_COLOUR, "R": RIGHT_COLOUR}
@@ -37,18 +42,19 @@ def draw_bones(image: Image, points: Array, bridged: bool, width: int) -> None:
             cv2.line(image, first, second, colour, width, cv2.LINE_AA)
 
 
-def side_views(positions: Array, bridged: bool, side: int) -> Image:
-    """Two squares, one above the other (2·side, side, 3): from where the camera stands, and from its right.
+def side_views(positions: Array, bridged: bool, side: int, titles: tuple[str, str]) -> Image:
+    """Two squares, one above the other (2·side, side, 3): the world along x, and from its right, along y.
 
     Args:
-        positions: joints (24, 3) in the world, m; the camera looks along x.
+        positions: joints (24, 3) in the world, m.
         bridged: whether the frame is without the person.
         side: px.
+        titles: of both.
     """
     import cv2
 
     picture = np.empty((2 * side, side, 3), dtype=np.uint8)
-    for number, (across, sign, text) in enumerate(((1, -1.0, "from the camera"), (0, 1.0, "from its right"))):
+    for number, (across, sign) in enumerate(((1, -1.0), (0, 1.0))):
         view = picture[number * side : (number + 1) * side]
         view[:] = _BACKGROUND
         scale = side / _SPAN
@@ -56,5 +62,5 @@ def side_views(positions: Array, bridged: bool, side: int) -> Image:
         cv2.line(view, (0, ground), (side, ground), _GROUND, 1, cv2.LINE_AA)
         x = side / 2 + sign * scale * (positions[:, across] - positions[0, across])
         draw_bones(view, np.stack([x, ground - scale * positions[:, 2]], axis=1), bridged, max(2, side // 160))
-        cv2.putText(view, text, (8, 18), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (90, 90, 90), 1, cv2.LINE_AA)
+        cv2.putText(view, titles[number], (8, 18), cv2.FONT_HERSHEY_SIMPLEX, 0.45, (90, 90, 90), 1, cv2.LINE_AA)
     return picture

@@ -1,11 +1,13 @@
-"""Landmarks at a constant frame rate, from the true times of a video."""
+"""Landmarks at a constant frame rate, from the true times of a video; those of several videos over the same time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from asap_core.errors import StageError
 from asap_core.reconstruction.landmarks import LandmarkTrack
 from asap_core.rotations import Array
 
@@ -51,3 +53,33 @@ def at_even_rate(track: LandmarkTrack) -> LandmarkTrack:
         confidence=taken(track.confidence, 0.0),
         found=found,
     )
+
+
+def over_common_time(tracks: Sequence[LandmarkTrack]) -> list[LandmarkTrack]:
+    """The part of each track, all at one even rate, that lies in the time they share, if the files begin together.
+
+    Raises:
+        StageError: they share no two frames.
+    """
+    step = float(tracks[0].times[1])
+    start = max(track.start for track in tracks)
+    first = [round((start - track.start) / step) for track in tracks]
+    frames = min(len(track.times) - begin for track, begin in zip(tracks, first, strict=True))
+    if frames < 2:
+        spans = ", ".join(f"{track.start:.2f}–{track.start + track.times[-1]:.2f}" for track in tracks)
+        raise StageError(f"the videos show the person at different times ({spans} s); expected a common part")
+    cut = []
+    for track, begin in zip(tracks, first, strict=True):
+        part = slice(begin, begin + frames)
+        cut.append(
+            replace(
+                track,
+                times=track.times[:frames],
+                pixels=track.pixels[part],
+                metric=track.metric[part],
+                confidence=track.confidence[part],
+                found=track.found[part],
+                start=track.start + float(track.times[begin]),
+            )
+        )
+    return cut

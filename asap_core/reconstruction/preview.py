@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asap_core.files import atomic_file
-from asap_core.reconstruction.drawing import BONES, bone_colours
+from asap_core.reconstruction.drawing import BONES, bone_colours, titles
 from asap_core.reconstruction.lift import Lift
 from asap_core.rotations import Array
 
@@ -29,8 +29,8 @@ def write_preview(lifted: Lift, destination: Path) -> None:
     chosen = np.linspace(0, motion.num_frames - 1, _POSES).round().astype(int)
     figure = Figure(figsize=(13.0, 7.5), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 1))
-    rows = (("from the camera", 1, -1.0), ("from the camera's right", 0, 1.0))
-    for row, (title, across, sign) in enumerate(rows):
+    sides = ((1, -1.0), (0, 1.0))
+    for row, (title, (across, sign)) in enumerate(zip(titles(lifted.camera is not None), sides, strict=True)):
         axes = figure.add_subplot(grid[row, 0])
         _poses(axes, positions[chosen], lifted.bridged[chosen], across, sign)
         times = [f"{frame / motion.fps:.1f}" for frame in chosen]
@@ -54,6 +54,6 @@ def _poses(axes: Axes, positions: Array, bridged: Array, across: int, sign: floa
 def _path(axes: Axes, pelvis: Array, chosen: Array) -> None:
     axes.plot(-pelvis[:, 1], pelvis[:, 0], color="#444444", linewidth=1.0)
     axes.plot(-pelvis[chosen, 1], pelvis[chosen, 0], ".", color="#1f6feb")
-    axes.set(title="pelvis from above, camera below", xlabel="right (m)", ylabel="away (m)", aspect="equal")
+    axes.set(title="pelvis from above", xlabel="−y, right (m)", ylabel="x, away (m)", aspect="equal")
     axes.set_xlim(axes.get_xlim()[0] - 0.5, axes.get_xlim()[1] + 0.5)
     axes.set_ylim(axes.get_ylim()[0] - 0.5, axes.get_ylim()[1] + 0.5)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from asap_core.errors import InputFileError
 from asap_core.files import sha256_file
 from asap_core.motions.tables import Source
+from asap_core.reconstruction.calibration import read_calibration
 from asap_core.reconstruction.camera import Known
-from asap_core.reconstruction.even_rate import at_even_rate
+from asap_core.reconstruction.even_rate import at_even_rate, over_common_time
 from asap_core.reconstruction.landmarks import LandmarkTrack
 from asap_core.reconstruction.lift import Lift, lift
+from asap_core.reconstruction.multiview import lift_views
 from asap_core.reconstruction.tracker import Model, track_person
 from asap_core.reconstruction.weights import FOLDER
 
@@ -23,7 +28,7 @@ class Reconstruction:
     """A motion and what it was made from."""
 
     track: LandmarkTrack
-    """At the motion's frame rate."""
+    """Of the first video, at the motion's frame rate."""
     lift: Lift
 
     def to_json(self) -> dict[str, Any]:
@@ -43,37 +48,54 @@ class Reconstruction:
         }
 
 
-def reconstruct(
-    video: Path,
-    known: Known,
-    *,
-    name: str,
-    named: str,
-    model: Model = "full",
-    weights: Path = FOLDER,
-    start: float | None = None,
-    end: float | None = None,
-) -> Reconstruction:
-    """The motion of the person in a video.
+@dataclass(frozen=True)
+class Choice:
+    """How videos are looked at."""
 
-    Args:
-        video: the file.
-        known: of the camera and the person; the rest is estimated.
-        name: of the motion.
-        named: the file as its user calls it.
-        model: the landmark network.
-        weights: folder of the networks' weights.
-        start: s from the first picture, where the motion begins.
-        end: s, where it ends.
+    model: Model = "full"
+    weights: Path = FOLDER
+    start: float | None = None
+    """s from the first picture, where the motion begins."""
+    end: float | None = None
+
+    def track(self, video: Path) -> LandmarkTrack:
+        """The person's landmarks at an even rate."""
+        return at_even_rate(track_person(video, self.model, self.weights, self.start, self.end))
+
+
+def reconstruct(video: Path, known: Known, choice: Choice, name: str, named: str) -> Reconstruction:
+    """The motion `name` of the person in a video, which its user calls `named`; what is not known is estimated.
 
     Raises:
         InputFileError: no video, no person or too little of one; weights are missing.
         MissingPartError: the extra `video` is not installed.
         StageError: the lift finds no solution.
     """
-    track = at_even_rate(track_person(video, model, weights, start, end))
-    source = Source(named, sha256_file(video), f"asap reconstruct, BlazePose {model}")
+    track = choice.track(video)
+    source = Source(named, sha256_file(video), f"asap reconstruct, BlazePose {choice.model}")
     return Reconstruction(track, lift(track, known, name, source))
+
+
+def reconstruct_views(
+    videos: Sequence[Path], calibration: Path, known: Known, choice: Choice, name: str
+) -> Reconstruction:
+    """The motion `name` of the person whom several cameras see, one video each, which begin together.
+
+    Raises:
+        InputFileError: as `reconstruct`, or the calibration cannot be read.
+        MissingPartError: the extra `video` is not installed.
+        StageError: videos and calibration do not fit each other.
+    """
+    cameras = read_calibration(calibration)
+    if len(videos) != len(cameras):
+        named = ", ".join(camera.name for camera in cameras)
+        raise InputFileError(calibration, f"holds {len(cameras)} cameras ({named}); found {len(videos)} videos")
+    tracks = over_common_time([choice.track(video) for video in videos])
+    notes = tuple(f"{video.name}: {note}" for video, track in zip(videos, tracks, strict=True) for note in track.notes)
+    digest = hashlib.sha256("".join(sha256_file(video) for video in videos).encode()).hexdigest()
+    tool = f"asap reconstruct, BlazePose {choice.model}, {len(videos)} cameras"
+    source = Source(", ".join(str(video) for video in videos), digest, tool)
+    return Reconstruction(replace(tracks[0], notes=notes), lift_views(tracks, cameras, known, name, source))
 
 
 def _spans(frames: np.ndarray) -> list[list[int]]:

@@ -1,0 +1,111 @@
+"""`asap reconstruct`: a person's video becomes a human motion."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from asap_core.errors import ConfigError
+from flows.commands.console import wide_console
+
+if TYPE_CHECKING:
+    from asap_core.reconstruction.camera import Known
+    from asap_core.reconstruction.reconstruct import Choice, Reconstruction
+
+_BESIDE = ("estimates.json", "preview.png", "overlay.mp4")
+"""What is written beside the motion."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's command on `app`."""
+    app.command()(reconstruct)
+
+
+def reconstruct(
+    videos: Annotated[list[Path], typer.Argument(help="A video; several with --calibration, one per camera.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The motion to write, .parquet; the rest goes beside it.")
+    ] = None,
+    camera_height: Annotated[float | None, typer.Option(help="Of the camera above the ground, m.")] = None,
+    pitch: Annotated[float | None, typer.Option(help="By which the camera looks down, degrees.")] = None,
+    focal: Annotated[float | None, typer.Option(help="Focal length, px of the full image.")] = None,
+    height: Annotated[float | None, typer.Option(help="Of the person, m.")] = None,
+    model: Annotated[Literal["full", "heavy"], typer.Option(help="The landmark network; heavy is slower.")] = "full",
+    start: Annotated[float | None, typer.Option("--from", help="Where the motion begins, s.")] = None,
+    end: Annotated[float | None, typer.Option("--to", help="Where it ends, s.")] = None,
+    calibration: Annotated[
+        Path | None, typer.Option(help="Cameras of several videos: Pose2Sim TOML or OpenCV YAML.")
+    ] = None,
+    pictures: Annotated[bool, typer.Option(help="Write the overlay video and the preview.")] = True,
+    root: Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")] = Path(
+        "."
+    ),
+) -> None:
+    """A person's video as a motion, with what was estimated, a video to look at and a preview, for asap screen."""
+    from tasks.stages import limit_threads
+
+    limit_threads()
+    from asap_core.files import write_json
+    from asap_core.reconstruction.overlay import write_overlay
+    from asap_core.reconstruction.preview import write_preview
+    from asap_core.reconstruction.reconstruct import Choice
+    from asap_core.reconstruction.weights import FOLDER
+
+    destination = output or Path(f"{videos[0].stem}.parquet")
+    if destination.suffix != ".parquet":
+        raise ConfigError(
+            f"--output {destination}: expected a name that ends in .parquet; asap convert makes the others"
+        )
+    choice = Choice(model, root / FOLDER, start, end)
+    made = _reconstructed(videos, _known(focal, pitch, camera_height, height), choice, destination.stem, calibration)
+    made.lift.motion.save(destination)
+    written = [destination, *(destination.with_suffix(f".{kind}") for kind in _BESIDE[: 3 if pictures else 1])]
+    write_json(written[1], made.to_json())
+    if pictures:
+        write_preview(made.lift, written[2])
+        write_overlay(videos[0], made, written[3])
+    _print(made, written)
+
+
+def _known(focal: float | None, pitch: float | None, camera_height: float | None, height: float | None) -> Known:
+    from asap_core.reconstruction.camera import Known
+
+    return Known(focal, None if pitch is None else math.radians(pitch), camera_height, height)
+
+
+def _reconstructed(
+    videos: list[Path], known: Known, choice: Choice, name: str, calibration: Path | None
+) -> Reconstruction:
+    from asap_core.reconstruction.reconstruct import reconstruct, reconstruct_views
+
+    if calibration is not None:
+        if known.focal or known.pitch is not None or known.camera_height:
+            raise ConfigError(
+                "--calibration says where the cameras are: leave out --focal, --pitch and --camera-height"
+            )
+        return reconstruct_views(videos, calibration, known, choice, name)
+    if len(videos) > 1:
+        raise ConfigError(f"{len(videos)} videos: expected one, or --calibration with the cameras of all")
+    return reconstruct(videos[0], known, choice, name, str(videos[0]))
+
+
+def _print(made: Reconstruction, written: list[Path]) -> None:
+    from rich.table import Table
+
+    motion = made.lift.motion
+    table = Table(title=f"{motion.name}: {motion.num_frames} frames at {motion.fps:.4g}/s", title_justify="left")
+    for column in ("quantity", "value", "unit", "from"):
+        table.add_column(column)
+    for name, estimate in made.lift.estimates.items():
+        table.add_row(name.replace("_", " "), f"{estimate.value:.4g}", estimate.unit, estimate.origin)
+    table.add_row("confidence", f"{made.lift.confidence.mean():.2f}", "mean", "the network")
+    table.add_row("bridged frames", str(int(made.lift.bridged.sum())), "", "")
+    console = wide_console()
+    console.print(table)
+    for note in made.track.notes:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
+    for path in written:
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True, markup=False)
