@@ -10,12 +10,13 @@ from asap_core.errors import ConfigError
 from asap_core.rotations import Array
 
 CAMERA_VARIABLES = ("focal", "pitch", "roll", "height")
-"""What the columns of `Camera.derivatives` are by: log of the focal length, rad, rad, m."""
+"""What the columns of `Camera.derivatives` are by: log of the focal length, rad, rad, log of the height."""
 _NEAREST = 0.2
 """Points are taken to be at least this far in front of the camera, m."""
 _RANGES = {
     "focal": (50.0, 100_000.0, "px"),
     "pitch": (-1.4, 1.4, "rad"),
+    "roll": (-0.8, 0.8, "rad"),
     "camera_height": (0.05, 50.0, "m"),
     "person_height": (0.4, 2.6, "m"),
 }
@@ -37,6 +38,8 @@ class Known:
     """Of the camera's centre above the ground, m."""
     person_height: float | None = None
     """Sole to crown, barefoot, m."""
+    roll: float | None = None
+    """rad by which the camera is turned clockwise, seen from behind."""
 
     def __post_init__(self) -> None:
         for name, (low, high, unit) in _RANGES.items():
@@ -90,7 +93,7 @@ class Camera:
             [
                 place @ (turn @ tilted).T,
                 np.stack([y, -x, np.zeros_like(x)], axis=-1),
-                np.broadcast_to(-self.rotation()[:, 2], seen.shape),
+                np.broadcast_to(-self.height * self.rotation()[:, 2], seen.shape),
             ],
             axis=-1,
         )
@@ -101,9 +104,8 @@ class Camera:
 
     def moved(self, step: Array) -> Camera:
         """Changed by a step (4,) of the `CAMERA_VARIABLES`."""
-        focal = self.focal * float(np.exp(step[0]))
-        pitch, roll, height = np.array([self.pitch, self.roll, self.height]) + step[1:]
-        return Camera(focal, float(pitch), float(roll), float(height), self.centre)
+        focal, height = self.focal * float(np.exp(step[0])), self.height * float(np.exp(step[3]))
+        return Camera(focal, self.pitch + float(step[1]), self.roll + float(step[2]), height, self.centre)
 
     def _by_seen(self, seen: Array) -> Array:
         """(..., 2, 3) derivative of pixels by position in the camera's frame."""

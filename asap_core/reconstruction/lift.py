@@ -20,6 +20,7 @@ from asap_core.reconstruction.markers import SOLE_LANDMARKS, columns, landmark_p
 from asap_core.reconstruction.residuals import Evidence, Prior, Scene
 from asap_core.reconstruction.scene_prior import Estimate, estimates, first_scene, free_variables, scene_prior
 from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread, refine, with_contacts
+from asap_core.reconstruction.sides import exchanged, with_sides
 from asap_core.rotations import Array
 
 _LANDMARK = 0.02
@@ -30,6 +31,8 @@ _GUESS = 0.10
 """m by which the first guess's landmarks are off."""
 _GUESS_STEPS, _EASY_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 10, 5
 _EASE = 5.0
+_LOWEST = 0.2
+"""m; no camera is taken to be lower, unless it is known to be."""
 _SCENE = 60.0
 """s from the start, in which the scene is estimated."""
 
@@ -61,6 +64,7 @@ class _Sights:
     pixels: Array
     metric: Array
     confidence: Array
+    depth_confidence: Array
     fps: float
 
 
@@ -97,7 +101,9 @@ def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift
 
 
 def _sights(track: LandmarkTrack) -> _Sights:
-    """Gaps are joined linearly, with no confidence."""
+    """Gaps are joined linearly, with no confidence; where the sides were exchanged, depths are not believed."""
+    turned = exchanged(track)
+    track = with_sides(track, turned)
     used = list(used_landmarks())
     frames = len(track.times)
     at, seen = np.arange(frames), np.flatnonzero(track.found)
@@ -107,7 +113,9 @@ def _sights(track: LandmarkTrack) -> _Sights:
     ]
     confidence = np.where(track.found[:, None], track.confidence[:, used], 0.0)
     fps = (frames - 1) / float(track.times[-1] - track.times[0])
-    return _Sights(whole[0].reshape(frames, -1, 2), whole[1].reshape(frames, -1, 3), confidence, fps)
+    depth_confidence = np.where(turned[:, None], 0.0, confidence)
+    pixels, metric = whole[0].reshape(frames, -1, 2), whole[1].reshape(frames, -1, 3)
+    return _Sights(pixels, metric, confidence, depth_confidence, fps)
 
 
 def _relative(sights: _Sights, scene: Scene) -> Array:
@@ -135,7 +143,7 @@ def _evidence(sights: _Sights, scene: Scene) -> Evidence:
         sights.pixels,
         sights.confidence * (worth / _LANDMARK) ** 2,
         scale * sights.metric[..., 2],
-        sights.confidence / _DEPTH**2,
+        sights.depth_confidence / _DEPTH**2,
         np.zeros_like(sights.metric),
         nothing,
         np.zeros((len(nothing), len(SOLE_LANDMARKS))),
@@ -149,9 +157,9 @@ def _first_points(sights: _Sights, scene: Scene) -> Array:
 
 
 def _coarse(sights: _Sights, frames: int) -> _Sights:
-    part = slice(None, frames, coarse_stride(sights.fps))
     stride = coarse_stride(sights.fps)
-    return _Sights(sights.pixels[part], sights.metric[part], sights.confidence[part], sights.fps / stride)
+    part = {name: value[:frames:stride] for name, value in vars(sights).items() if isinstance(value, np.ndarray)}
+    return replace(sights, fps=sights.fps / stride, **part)
 
 
 def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, BodyState]:
@@ -183,8 +191,9 @@ def _grounded(state: BodyState, scene: Scene, resting: NDArray[np.bool_]) -> tup
     """Camera and person moved up or down so that the soles that are still stand on the ground."""
     soles = Pose(scene.shape, state).place(sole_points())[..., 2]
     level = float(np.median(soles[resting])) if resting.any() else float(np.percentile(soles, 5))
-    shift = np.array([0.0, 0.0, level])
-    camera = replace(scene.camera, height=scene.camera.height - level)
+    height = max(scene.camera.height - level, _LOWEST)
+    shift = np.array([0.0, 0.0, scene.camera.height - height])
+    camera = replace(scene.camera, height=height)
     return BodyState(state.root - shift, state.balls, state.angles), replace(scene, camera=camera)
 
 

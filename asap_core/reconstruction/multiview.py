@@ -22,6 +22,7 @@ from asap_core.reconstruction.markers import SOLE_LANDMARKS, columns, landmark_p
 from asap_core.reconstruction.residuals import Evidence, Scene
 from asap_core.reconstruction.scene_prior import Estimate, body_estimate, first_scene, free_variables, scene_prior
 from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread, refine, with_contacts
+from asap_core.reconstruction.sides import exchanged, with_sides
 from asap_core.reconstruction.triangulation import Triangulated, triangulate
 from asap_core.rotations import Array
 
@@ -57,6 +58,7 @@ def see(tracks: Sequence[LandmarkTrack], cameras: Sequence[CalibratedCamera]) ->
         raise StageError(f"videos: found {len(tracks)}, expected one for each of {len(cameras)} cameras")
     for track, camera in zip(tracks, cameras, strict=True):
         _check_size(track, camera)
+    tracks = [with_sides(track, exchanged(track)) for track in tracks]
     frames = min(len(track.times) for track in tracks)
     rates = [(len(track.times) - 1) / (track.times[-1] - track.times[0]) for track in tracks]
     if max(rates) > 1.01 * min(rates):

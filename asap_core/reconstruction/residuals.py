@@ -40,6 +40,8 @@ _BALL_SPREAD = np.array([[np.inf] * 3, [0.8, 0.4, 0.35], [0.8, 0.4, 0.35], [1.2,
 """(5, 3) rad from the neutral pose."""
 _HINGE_SPREAD = np.array([0.4, 0.25, 0.35, 0.4, 0.3, 0.5] + [0.15] * 4 + [1.5] * 4 + [0.3, 0.15] * 2)
 """(18,) rad from the neutral pose."""
+_INDEPENDENT = 8.0
+"""So many frames together say as much of the scene as one alone: the network errs alike in all of them."""
 _ROWS, _COLUMNS = np.tril_indices(NUM_VARIABLES)
 _ALL_ROWS, _ALL_COLUMNS = (index.ravel() for index in np.indices((NUM_VARIABLES, NUM_VARIABLES)))
 
@@ -85,9 +87,10 @@ class Scene:
         return Scene(self.camera.moved(step[:NUM_CAMERA]), self.shape + step[NUM_CAMERA:])
 
     def values(self) -> Array:
-        """(13,) the shared variables; the focal length by its logarithm."""
+        """(13,) the shared variables; the focal length and the camera's height by their logarithms."""
         camera = self.camera
-        return np.concatenate([[np.log(camera.focal), camera.pitch, camera.roll, camera.height], self.shape])
+        lens = [np.log(camera.focal), camera.pitch, camera.roll, np.log(camera.height)]
+        return np.concatenate([lens, self.shape])
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,10 @@ class Linearised:
         self._shared = shared
         self.system = BandedSystem(len(state), NUM_VARIABLES)
         self.coupling = np.zeros((len(state), NUM_VARIABLES, NUM_SHARED if shared else 0))
-        self.corner = np.diag(prior.spread**-2)[:, : self.coupling.shape[2]][: self.coupling.shape[2]]
-        self.gradient = ((scene.values() - prior.values) / prior.spread**2)[: self.coupling.shape[2]]
+        count = self.coupling.shape[2]
+        weight = prior.spread[:count] ** -2 * max(1.0, len(state) / _INDEPENDENT)
+        self.corner = np.diag(weight)
+        self.gradient = weight * (scene.values() - prior.values)[:count]
         pose = Pose(scene.shape, state)
         self._add_places(pose, scene, evidence)
         self._add_posture(state)

@@ -16,8 +16,10 @@ Origin = Literal["given", "metadata", "estimated", "assumed"]
 
 _FOCAL = (1.05, 0.2)
 """Of the larger side of the image, and the spread of its logarithm: phones and webcams."""
-_PITCH, _ROLL, _CAMERA_HEIGHT = (0.1, 0.15), (0.0, 0.02), (1.3, 0.5)
-"""Mean and spread, rad and m."""
+_PITCH, _ROLL = (0.1, 0.15), (0.0, 0.06)
+"""Mean and spread, rad."""
+_CAMERA_HEIGHT = (1.3, 0.3)
+"""m, and the spread of its logarithm: hand, tripod or shelf."""
 _STATURE = (1.70, 0.06)
 """m, and the spread of its logarithm: adults."""
 _PROPORTION = 0.04
@@ -45,8 +47,11 @@ def scene_prior(width: int, height: int, focal: float | None, known: Known) -> P
     camera = [
         (np.log(given or wide * max(width, height)), _KNOWN if given else spread),
         _PITCH if known.pitch is None else (known.pitch, _KNOWN),
-        _ROLL,
-        _CAMERA_HEIGHT if known.camera_height is None else (known.camera_height, _KNOWN),
+        _ROLL if known.roll is None else (known.roll, _KNOWN),
+        (
+            np.log(known.camera_height or _CAMERA_HEIGHT[0]),
+            _CAMERA_HEIGHT[1] if known.camera_height is None else _KNOWN,
+        ),
     ]
     stature = known.person_height or _STATURE[0]
     body = (np.log(stature / BASE_HEIGHT), _STATURE[1] if sizable else _KNOWN)
@@ -62,7 +67,8 @@ def free_variables(prior: Prior) -> NDArray[np.bool_]:
 def first_scene(prior: Prior, width: int, height: int) -> Scene:
     """The scene at the prior's means."""
     focal, pitch, roll, above = prior.values[: len(CAMERA_VARIABLES)]
-    camera = Camera(float(np.exp(focal)), float(pitch), float(roll), float(above), (width / 2, height / 2))
+    centre = (width / 2, height / 2)
+    camera = Camera(float(np.exp(focal)), float(pitch), float(roll), float(np.exp(above)), centre)
     return Scene(camera, prior.values[len(CAMERA_VARIABLES) :])
 
 
@@ -78,7 +84,7 @@ def estimates(scene: Scene, focal: float | None, known: Known) -> dict[str, Esti
     return {
         "focal": Estimate(camera.focal, "px", origin(known.focal, found)),
         "pitch": Estimate(camera.pitch, "rad", origin(known.pitch)),
-        "roll": Estimate(camera.roll, "rad", "estimated"),
+        "roll": Estimate(camera.roll, "rad", origin(known.roll)),
         "camera_height": Estimate(camera.height, "m", origin(known.camera_height)),
         "person_height": body_estimate(scene, known, unsized),
     }

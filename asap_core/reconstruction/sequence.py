@@ -16,6 +16,8 @@ _COARSE_RATE = 10.0
 """Hz"""
 _MAX_TURN = 0.7
 """rad; longest step of a rotation in one iteration."""
+_MAX_SHARED = 0.25
+"""Longest step of a shared variable."""
 _SETTLED = 2e-3
 """rad and m; a step below this ends the iteration."""
 _WINDOW, _OVERLAP = 20.0, 1.0
@@ -43,6 +45,7 @@ def iterate(
     for _ in range(steps):
         step, shared = solve_step(state, scene, evidence, prior, free, fixed)
         step *= np.minimum(1.0, _MAX_TURN / np.abs(step[:, 3:]).max(axis=1, keepdims=True).clip(1e-12))
+        shared = shared * min(1.0, _MAX_SHARED / np.abs(shared).max(initial=1e-12))
         state, scene = state.moved(step), scene.moved(shared)
         if max(np.abs(step).max(), np.abs(shared).max(initial=0.0)) < _SETTLED:
             break
