@@ -58,9 +58,7 @@ def bench(shared: Path, choice: Choice, profile: RobotProfile, settings: Retarge
     return rows | YARDSTICKS
 
 
-def _score_shot(
-    shot: Shot, video: Path, choice: Choice, profile: RobotProfile, settings: RetargetSettings
-) -> Rows:
+def _score_shot(shot: Shot, video: Path, choice: Choice, profile: RobotProfile, settings: RetargetSettings) -> Rows:
     camera = shot.camera
     given = Known(camera.focal, camera.pitch, camera.height, shot.body.stature)
     true = of_skeleton(shot.joints()), of_keypoints(shot.keypoints())

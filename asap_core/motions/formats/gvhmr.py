@@ -1,7 +1,8 @@
 """Reader of GVHMR's `hmr4d_results.pt`: SMPL-X body in a y-up world whose y axis is against gravity.
 
 `smpl_params_incam` is the same person in the camera's frame, where up is not an axis; it is never taken for a world.
-The rate is that of the video, which GVHMR converts to 30 frames per second and does not store.
+The rate is not stored: there is one frame for each of the video's. GVHMR's copy of the video says 30 frames per second,
+but its `tools/demo/demo.py` copies frame by frame, and leaves out or repeats none.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def read(path: Path) -> list[HumanClip]:
         root_point="model_origin",
         body_model="smplx",
         declared=_DECLARED,
-        notes=(*notes, "the file stores no rate; GVHMR's own is 30 frames per second"),
+        notes=(*notes, "the file stores no rate; it is the video's"),
     )
     return [clip]
 

@@ -80,6 +80,9 @@ def _find_camera(path: Path) -> Path:
 def _world_camera(path: Path, camera: Path, frame: Array) -> tuple[Array, Array]:
     """Rotations (T, 3, 3) and positions (T, 3) of the camera in the world at the track's frames."""
     fields: Mapping[Any, Any] = require_mapping(camera, "file", load_restricted(camera), "world_cam_R, world_cam_T")
+    if "world_cam_R" not in fields and "pred_cam_R" in fields:
+        found = "found pred_cam_R and pred_cam_T, in the first frame's camera, of a TRAM that does not estimate gravity"
+        raise InputFileError(camera, f"world_cam_R: missing; {found}: run estimate_camera.py of a newer TRAM")
     turns = _rotations(camera, "world_cam_R", take(camera, fields, "world_cam_R"), (None, 3, 3))
     place = take(camera, fields, "world_cam_T")
     check_array(camera, "world_cam_T", place, (None, 3))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def load_body_mesh(path: Path = FILE) -> BodyMesh:
         starts = fields["keypoint_starts"].astype(int)
         regressor = np.zeros((len(KEYPOINT_NAMES), count))
         points, shares = fields["keypoint_vertices"].astype(int), fields["keypoint_weights"]
-        for row, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for row, (start, end) in enumerate(pairwise(starts)):
             regressor[row, points[start:end]] = shares[start:end]
         return BodyMesh(
             vertices,

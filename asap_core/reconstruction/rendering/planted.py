@@ -52,8 +52,6 @@ def _soles(body: BodyMesh, rotations: Array) -> Array:
 def _clearance(motion: HumanMotion, rotations: Array) -> Array:
     """How high (T,) the motion's lowest sole is above where it usually stands, less what is noise; m."""
     joints = motion.joint_positions(rotations)
-    heights = [
-        joints[:, joint, 2] + rotations[:, joint, 2] @ offset for joint, offset in sole_points(motion.skeleton)
-    ]
+    heights = [joints[:, joint, 2] + rotations[:, joint, 2] @ offset for joint, offset in sole_points(motion.skeleton)]
     lowest = np.min(heights, axis=0)
     return np.maximum(lowest - np.percentile(lowest, 10) - _FLIGHT, 0.0)
