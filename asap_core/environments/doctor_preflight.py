@@ -38,4 +38,4 @@ def _problem(motion: RobotMotion, settings: TerminationSettings) -> Problem | No
     if found.accepted:
         return None
     severity: Severity = "warning" if found.ends[0] else "note"
-    return Problem(severity, "terminates", found.text(), "", "cut the frames out, or loosen environment.terminations")
+    return Problem(severity, "terminates", found.text(), "", "cut the frames out, or loosen tracking.termination")
