@@ -29,6 +29,8 @@ _CONTACT_OFFSET = 0.01
 _DEPENETRATION_SPEED = 1.0
 """m/s. What starts inside the ground is pushed out no faster; unlimited, the solver explodes."""
 _NO_LIMIT = 1e6
+_GROUND_FRICTION = 1e-4
+"""Below any robot's; engines warn of zero."""
 
 
 def scene_usda(profile: RobotProfile, physics: PhysicsSettings) -> str:
@@ -101,7 +103,7 @@ def _ground(parent: str) -> str:
         uniform token axis = "Z"
         rel material:binding:physics = <{parent}/ground_material>
     }}
-{_material("ground_material", 0.0)}"""
+{_material("ground_material", _GROUND_FRICTION)}"""
 
 
 def _material(name: str, friction: float) -> str:
