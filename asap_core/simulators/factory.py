@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Simulator
-from asap_core.simulators.settings import SimulationSettings
+from asap_core.simulators.settings import Backend, SimulationSettings
 
 Physics = PhysicsSettings | Sequence[PhysicsSettings]
 """One for all robots, or one for each."""
@@ -25,8 +26,45 @@ def _physx(profile: RobotProfile, physics: Physics, num_envs: int, threads: int)
     return PhysxSimulator(profile, physics, num_envs)
 
 
-_BACKENDS: dict[str, Callable[[RobotProfile, Physics, int, int], Simulator]] = {"mujoco": _mujoco, "physx": _physx}
+def _genesis(profile: RobotProfile, physics: Physics, num_envs: int, threads: int) -> Simulator:
+    from asap_core.simulators.genesis import GenesisSimulator
+
+    return GenesisSimulator(profile, physics, num_envs)
+
+
+def _isaaclab(profile: RobotProfile, physics: Physics, num_envs: int, threads: int) -> Simulator:
+    from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
+
+    return IsaacLabSimulator(profile, physics, num_envs)
+
+
+def _isaaclab_newton(profile: RobotProfile, physics: Physics, num_envs: int, threads: int) -> Simulator:
+    from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
+
+    return IsaacLabSimulator(profile, physics, num_envs, engine="newton")
+
+
+_BACKENDS: dict[str, Callable[[RobotProfile, Physics, int, int], Simulator]] = {
+    "mujoco": _mujoco,
+    "physx": _physx,
+    "genesis": _genesis,
+    "isaaclab": _isaaclab,
+    "isaaclab_newton": _isaaclab_newton,
+}
 """By the names that `SimulationSettings.backend` allows."""
+LIBRARIES: dict[Backend, str] = {
+    "mujoco": "mujoco",
+    "physx": "ovphysx",
+    "genesis": "genesis",
+    "isaaclab": "isaaclab",
+    "isaaclab_newton": "isaaclab",
+}
+"""Backend → the package that it needs."""
+
+
+def installed_backends() -> tuple[Backend, ...]:
+    """Those whose package is here."""
+    return tuple(backend for backend, library in LIBRARIES.items() if find_spec(library) is not None)
 
 
 def make_simulator(
