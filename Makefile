@@ -21,7 +21,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell for python in python3.11 python3.12 python3 python; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
 	&& { echo "$$python"; break; }; done)
-PYTHON312 ?= $(shell for python in python3.12 python3 python $(PYTHON); do \
+PYTHON312 ?= $(shell for python in python3.12 python3 python $(wildcard $(HOME)/.pyenv/versions/3.12*/bin/python); do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && { echo "$$python"; break; }; done)
 TORCH_INDEX ?=
 EXTRAS ?= dev,robot

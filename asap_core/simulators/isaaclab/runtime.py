@@ -39,10 +39,10 @@ def require_isaaclab() -> None:
 
 
 def device() -> str:
-    """`cuda:0` where PyTorch sees a GPU, else `cpu`."""
+    """This process's GPU where PyTorch sees one, else `cpu`; torchrun numbers its processes in `LOCAL_RANK`."""
     import torch
 
-    return "cuda:0" if torch.cuda.is_available() else "cpu"
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
 
 
 def uses_kit(engine: Engine) -> bool:
