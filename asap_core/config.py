@@ -16,6 +16,7 @@ from asap_core.alignment.settings import AlignSettings
 from asap_core.environments.settings import TrackingSettings
 from asap_core.errors import AsapError, ConfigError
 from asap_core.evaluation.settings import EvaluateSettings
+from asap_core.reconstruction.settings import ReconstructSettings
 from asap_core.retargeting.settings import RetargetSettings
 from asap_core.robots import get_profile
 from asap_core.robots.mjcf import link_masses, scaled_gains
@@ -48,11 +49,11 @@ class MotionsSettings(Settings):
     """Section `motions`: which human motions go through the pipeline, and which one is trained."""
 
     source: str = "data/human"
-    """Folder of AMASS-layout npz files, relative to the project or absolute."""
+    """Folder of AMASS-layout npz files and videos, relative to the project or absolute."""
     body_models: str | None = None
     """Folder of licensed SMPL model files, from which betas give each person's own bones; the free body without it."""
     names: tuple[str, ...] = Field(min_length=1)
-    """File names without `.npz`."""
+    """File names without `.npz`, `.mp4` and the like."""
     train: str
     """The motion that a policy is trained on; one of `names`."""
 
@@ -86,6 +87,7 @@ class Params(Settings):
     seed: int = Field(ge=0, lt=2**31)
     robot: str
     motions: MotionsSettings
+    reconstruct: ReconstructSettings = ReconstructSettings()
     screen: ScreenSettings
     retarget: RetargetSettings
     simulation: SimulationSettings
@@ -119,6 +121,8 @@ class Params(Settings):
     @model_validator(mode="after")
     def _sections_fit_each_other(self) -> Params:
         self._several_motions_can_be_told_apart()
+        for name in self.reconstruct.clips.keys() - set(self.motions.names):
+            raise ValueError(f"reconstruct.clips: {name!r} is none of motions.names: {', '.join(self.motions.names)}")
         nominal, profile = self.simulation.physics, get_profile(self.robot)
         for section, physics_dt in (("pretrain", self.pretrain.physics_dt), ("finetune", self.finetune.physics_dt)):
             _said(partial(nominal.at_step, physics_dt), section)

@@ -16,6 +16,8 @@ from asap_core.errors import InputFileError, MissingPartError
 from asap_core.files import is_folder
 from asap_core.reconstruction.network import MISSING
 
+VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v")
+"""Of clips that a project names without suffix."""
 LONGEST_SIDE = 1920
 """px; larger pictures are made smaller as they are decoded."""
 MOST_FRAMES_PER_S = 60.0
