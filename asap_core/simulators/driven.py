@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from asap_core.robots.mjcf import scaled_gains
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.drive_law import DriveLaw
-from asap_core.simulators.protocol import Array, RobotState
+from asap_core.simulators.protocol import Array, RobotState, TargetCorrection
 from asap_core.simulators.target_delay import TargetDelay
 
 
@@ -48,6 +49,21 @@ class DrivenRobots(ABC):
     def _joints(self) -> tuple[Array, Array]:
         """Joint positions and velocities, (N, J) each, in profile order; not to be altered."""
 
+    def _commands(self, joint_target: Array, correction: TargetCorrection | None) -> Iterator[tuple[Array, int]]:
+        """A control step's targets (N, J) for linear drives, and for how many physics steps each.
+
+        Delay, correction and drive law are in them; the last two read the state, so step before taking the next.
+        """
+        time_s = 0.0
+        for target, physics_steps in self._delay.runs(np.asarray(joint_target, float)):
+            if self._drive is None and correction is None:
+                yield target, physics_steps
+                continue
+            for _ in range(physics_steps):
+                told = target if correction is None else target + correction(self.state, target, time_s)
+                yield told if self._drive is None else self._drive(told, *self._joints()), 1
+                time_s += self.physics.physics_dt
+
     def link_states(self) -> LinkStates:
         """See `Simulator.link_states`; computed once per state."""
         if self._links is None:
@@ -63,7 +79,7 @@ class DrivenRobots(ABC):
         torque = self._kp * (self._target - joint_pos) - self._kd * joint_vel
         return np.clip(torque, -self._torque_limit, self._torque_limit)
 
-    def _sole_in_ground(self) -> NDArray[np.bool_]:
-        """(N, F) whether a sole point is at or under the ground."""
-        heights = self._kinematics.sole_points(self.link_states())[..., 2]
+    def _sole_in_ground(self, links: LinkStates | None) -> NDArray[np.bool_]:
+        """(N, F) whether a sole point is at or under the ground; by `links` or, without them, `link_states`."""
+        heights = self._kinematics.sole_heights(links or self.link_states())
         return np.asarray((heights <= 0.0).any(axis=2), bool)

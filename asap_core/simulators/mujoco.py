@@ -10,15 +10,14 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.robots.kinematics import Kinematics, LinkStates
-from asap_core.robots.mjcf import build_model, scaled_gains
+from asap_core.robots.kinematics import LinkStates
+from asap_core.robots.mjcf import build_model
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rotations import rotate, rotate_inverse
-from asap_core.simulators.drive_law import DriveLaw
+from asap_core.simulators.driven import DrivenRobots
 from asap_core.simulators.each import each_physics
 from asap_core.simulators.protocol import Array, Ids, RobotState, TargetCorrection
-from asap_core.simulators.target_delay import TargetDelay
 
 Models = Sequence[mujoco.MjModel]
 """One model per robot, of equal sizes; mostly one and the same."""
@@ -85,7 +84,7 @@ def best_stepper(models: Models, threads: int) -> Stepper:
     return RolloutStepper(models, threads)
 
 
-class MujocoSimulator:
+class MujocoSimulator(DrivenRobots):
     """N robots under `PhysicsSettings`. Deterministic: equal states and targets give equal bits on any thread count.
 
     Args:
@@ -105,20 +104,11 @@ class MujocoSimulator:
         stepper: type[BatchStepper] | type[RolloutStepper] | None = None,
     ) -> None:
         each = each_physics(physics, num_envs, ("physics_dt", "control_dt", "drive"))
-        kinds = {id(p): p for p in each}
-        models = {key: build_model(profile, p) for key, p in kinds.items()}
-        self.profile = profile
-        self.physics = each[0]
-        self.num_envs = num_envs
-        self.control_dt = each[0].control_dt
+        super().__init__(profile, each)
+        models = {key: build_model(profile, p) for key, p in {id(p): p for p in each}.items()}
         make = stepper or best_stepper
         self._stepper: Stepper = make([models[id(p)] for p in each], threads)
-        self._kinematics = Kinematics(profile)
-        gains = {key: scaled_gains(profile, p) for key, p in kinds.items()}
-        self._kp, self._kd, self._torque_limit = (np.stack([gains[id(p)][i] for p in each]) for i in range(3))
-        self._delay = TargetDelay(each, profile.num_joints)
-        self._drive = DriveLaw.of(profile, each)
-        self._links: LinkStates | None = None
+        self._target = self._stepper.ctrl
 
     @property
     def state(self) -> RobotState:
@@ -145,7 +135,7 @@ class MujocoSimulator:
         qvel[ids, :3] = state.root_lin_vel
         qvel[ids, 3:6] = rotate_inverse(state.root_quat, state.root_ang_vel)
         qvel[ids, 6:] = state.joint_vel
-        self._stepper.ctrl[ids] = state.joint_pos
+        self._target[ids] = state.joint_pos
         self._delay.refill(ids, state.joint_pos, past_target)
         self._links = None
 
@@ -156,39 +146,14 @@ class MujocoSimulator:
 
     def step(self, joint_target: NDArray[np.floating], correction: TargetCorrection | None = None) -> None:
         """See `Simulator.step`."""
-        time_s = 0.0
-        for target, physics_steps in self._delay.runs(np.asarray(joint_target)):
-            if self._drive is None and correction is None:
-                self._advance(target, physics_steps)
-                continue
-            for _ in range(physics_steps):
-                told = target if correction is None else target + correction(self.state, target, time_s)
-                if self._drive is not None:
-                    told = self._drive(told, self._stepper.qpos[:, 7:], self._stepper.qvel[:, 6:])
-                self._advance(told, 1)
-                time_s += self.physics.physics_dt
+        for target, physics_steps in self._commands(joint_target, correction):
+            self._target[:] = target
+            self._stepper.step(physics_steps)
         self._links = None
 
-    def _advance(self, target: Array, physics_steps: int) -> None:
-        self._stepper.ctrl[:] = target
-        self._stepper.step(physics_steps)
-
-    def link_states(self) -> LinkStates:
-        """See `Simulator.link_states`; computed once per state."""
-        if self._links is None:
-            s = self.state
-            self._links = self._kinematics.forward_with_velocities(
-                s.root_pos, s.root_quat, s.joint_pos, s.root_lin_vel, s.root_ang_vel, s.joint_vel
-            )
-        return self._links
-
-    def joint_torque(self) -> Array:
-        """See `Simulator.joint_torque`."""
-        stepper = self._stepper
-        torque = self._kp * (stepper.ctrl - stepper.qpos[:, 7:]) - self._kd * stepper.qvel[:, 6:]
-        return np.clip(torque, -self._torque_limit, self._torque_limit)
-
-    def foot_contact(self) -> NDArray[np.bool_]:
+    def foot_contact(self, links: LinkStates | None = None) -> NDArray[np.bool_]:
         """See `Simulator.foot_contact`; true where a sole point is at or under the ground."""
-        heights = self._kinematics.sole_points(self.link_states())[..., 2]
-        return np.asarray((heights <= 0.0).any(axis=2), bool)
+        return self._sole_in_ground(links)
+
+    def _joints(self) -> tuple[Array, Array]:
+        return self._stepper.qpos[:, 7:], self._stepper.qvel[:, 6:]
