@@ -34,10 +34,11 @@ def at_even_rate(track: LandmarkTrack) -> LandmarkTrack:
     at = np.arange(int(track.times[-1] / usual + 1e-6) + 1) * usual
     before = np.clip(np.searchsorted(track.times, at + _AT_ONCE * usual, side="right") - 1, 0, len(intervals) - 1)
     share = (at - track.times[before]) / intervals[before]
-    share = np.where(np.abs(share * intervals[before]) <= _AT_ONCE * usual, 0.0, share)
-    share = np.where(np.abs(track.times[before + 1] - at) <= _AT_ONCE * usual, 1.0, share)
     between = track.found[before] & track.found[before + 1] & (intervals[before] <= _BRIDGE * usual)
-    found = np.where(share == 0, track.found[before], np.where(share == 1, track.found[before + 1], between))
+    nearer = np.round(share)
+    same = np.abs(share - nearer) * intervals[before] <= _AT_ONCE * usual
+    found = between | (same & track.found[before + nearer.astype(int)])
+    share = np.where(between, share, nearer)
 
     def taken(values: Array, absent: float) -> Array:
         weight = share.reshape(-1, *[1] * (values.ndim - 1))
