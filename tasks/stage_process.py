@@ -17,6 +17,7 @@ import asap_core
 from asap_core.errors import StageError
 from asap_core.processes import ChildJob, run_child
 from asap_core.progress import Tracker, say, tell_curve, track
+from asap_core.simulators.factory import LIBRARIES
 from tasks.dvc import child_environment
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def needs_process(stage: str, params: Params) -> bool:
 
 
 def _in_isaaclab(stage: str, params: Params) -> bool:
-    nominal, target = (s.backend == "isaaclab" for s in (params.simulation, params.target))
+    nominal, target = (LIBRARIES[s.backend] == "isaaclab" for s in (params.simulation, params.target))
     return {"collect": target, "evaluate": nominal or target}.get(stage, nominal and stage in OUTPUTS)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from asap_core.errors import unknown_name
-from asap_core.robots.mjcf import link_masses
+from asap_core.robots.mjcf import link_masses, per_joint
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.settings import Settings
@@ -37,6 +37,8 @@ class RandomisationSettings(Settings):
     """Factor on each joint's P gain."""
     kd: Range | None = None
     """Factor on each joint's D gain."""
+    armature: Range | None = None
+    """Factor on each joint's armature."""
     link_mass: Range | None = None
     """Factor on the mass of each of `mass_links`."""
     mass_links: tuple[str, ...] = ("pelvis", "hip", "knee")
@@ -71,6 +73,16 @@ def _kd(
     return {} if s.kd is None else {"kd_factor": _per_joint(rng, s.kd, profile)}
 
 
+def _armature(
+    rng: np.random.Generator, s: RandomisationSettings, profile: RobotProfile, physics: PhysicsSettings
+) -> dict[str, object]:
+    if s.armature is None:
+        return {}
+    nominal = per_joint(profile, "armature_of", physics.armature, physics.armature_of)
+    drawn = nominal * rng.uniform(*s.armature, profile.num_joints)
+    return {"armature_of": dict(zip(profile.joint_names, drawn.tolist(), strict=True))}
+
+
 def _link_mass(
     rng: np.random.Generator, s: RandomisationSettings, profile: RobotProfile, physics: PhysicsSettings
 ) -> dict[str, object]:
@@ -98,6 +110,7 @@ TERMS: dict[str, Draw] = {
     "friction": _friction,
     "kp": _kp,
     "kd": _kd,
+    "armature": _armature,
     "link_mass": _link_mass,
     "com_offset": _com_offset,
 }
