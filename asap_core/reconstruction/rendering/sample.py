@@ -1,6 +1,6 @@
 """The project's own sample video: a person who squats, made from nothing but this project's files.
 
-`python -m asap_core.reconstruction.rendering.sample data/video` writes it anew, with the truth beside it.
+`python -m asap_core.reconstruction.rendering.sample data/human data/video` writes it anew, and the truth into data/video.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def sample_shot() -> Shot:
     return place(motion, _CAMERA, _SIDE, _SIDE, _PERSON, _DISTANCE, _HEADING)
 
 
-def write_sample(folder: Path) -> list[Path]:
-    """Write the video, its true motion (world: the ground z = 0, the camera above the origin, looking along x), the
+def write_sample(videos: Path, truth: Path) -> list[Path]:
+    """Write the video into one folder, and into the other its true motion (world: the ground z = 0, the camera above the origin, looking along x), the
     body's 23 keypoints in that world, m, and the camera; return the paths.
     """
     shot = sample_shot()
-    names = (".mp4", ".truth.parquet", ".truth.npz", ".truth.json")
-    video, motion, points, scene = (folder / f"{NAME}{suffix}" for suffix in names)
+    video = videos / f"{NAME}.mp4"
+    motion, points, scene = (truth / f"{NAME}.truth{suffix}" for suffix in (".parquet", ".npz", ".json"))
     write_mp4(render(shot), FPS, video, _CRF)
     shot.motion.save(motion)
     write_npz(points, {"keypoints": shot.keypoints().astype(np.float32)})
@@ -55,6 +55,6 @@ def write_sample(folder: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m asap_core.reconstruction.rendering.sample FOLDER")
-    write_sample(Path(sys.argv[1]))
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m asap_core.reconstruction.rendering.sample VIDEOS TRUTH")
+    write_sample(Path(sys.argv[1]), Path(sys.argv[2]))
