@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from asap_core.motions.skeleton import INDEX, NUM_JOINTS, PARENTS, body_offsets
+from asap_core.motions.skeleton import INDEX, NUM_JOINTS, PARENTS
 from asap_core.rotations import Array, quat_mul, quat_to_matrix, quat_to_rotvec, rotate, rotvec_to_quat, slerp
 
 BALLS = ("Pelvis", "L_Hip", "R_Hip", "L_Shoulder", "R_Shoulder")
@@ -23,8 +23,38 @@ BASE_HEIGHT = 1.70
 
 _X, _Y, _Z = np.eye(3)
 
-BASE_OFFSETS = body_offsets()
-"""(24, 3) of the base body, m."""
+_CENTRE = {
+    "Torso": (0.0, 0.085, -0.010),
+    "Spine": (0.0, 0.100, -0.012),
+    "Chest": (0.0, 0.077, -0.020),
+    "Neck": (0.0, 0.203, 0.060),
+    "Head": (0.0, 0.095, 0.035),
+}
+_LEFT = {
+    "L_Hip": (0.106, -0.088, 0.0),
+    "L_Knee": (0.0, -0.409, 0.0),
+    "L_Ankle": (0.0, -0.427, 0.0),
+    "L_Toe": (0.012, -0.042, 0.134),
+    "L_Thorax": (0.022, 0.130, 0.071),
+    "L_Shoulder": (0.160, -0.030, -0.004),
+    "L_Elbow": (0.247, 0.0, 0.0),
+    "L_Wrist": (0.262, 0.0, 0.0),
+    "L_Hand": (0.105, 0.0, 0.0),
+}
+
+
+def _base_offsets() -> Array:
+    offsets = np.zeros((NUM_JOINTS, 3))
+    for name, value in (_CENTRE | _LEFT).items():
+        offsets[INDEX[name]] = value
+        if name.startswith("L_"):
+            offsets[INDEX["R_" + name[2:]]] = np.array(value) * (-1.0, 1.0, 1.0)
+    return offsets
+
+
+BASE_OFFSETS = _base_offsets()
+"""(24, 3) of the base body, m: MakeHuman's average young man (CC0, the mesh in `rendering`) at `BASE_HEIGHT`, its bones
+between pelvis and chest shared out evenly."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread
 from asap_core.reconstruction.sides import exchanged, with_sides
 from asap_core.rotations import Array
 
-_LANDMARK = 0.02
+_LANDMARK = 0.012
 """m by which a landmark is off in the image plane."""
 _DEPTH = 0.10
 """m by which the network's guess is off along the line of sight."""

@@ -40,7 +40,7 @@ _BALL_SPREAD = np.array([[np.inf] * 3, [0.8, 0.4, 0.35], [0.8, 0.4, 0.35], [1.2,
 """(5, 3) rad from the neutral pose."""
 _HINGE_SPREAD = np.array([0.4, 0.25, 0.35, 0.4, 0.3, 0.5] + [0.15] * 4 + [1.5] * 4 + [0.3, 0.15] * 2)
 """(18,) rad from the neutral pose."""
-_INDEPENDENT = 8.0
+_INDEPENDENT = 1.0
 """So many frames together say as much of the scene as one alone: the network errs alike in all of them."""
 _ROWS, _COLUMNS = np.tril_indices(NUM_VARIABLES)
 _ALL_ROWS, _ALL_COLUMNS = (index.ravel() for index in np.indices((NUM_VARIABLES, NUM_VARIABLES)))
