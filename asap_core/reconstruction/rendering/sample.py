@@ -1,6 +1,6 @@
 """The project's own sample video: a person who squats, made from nothing but this project's files.
 
-`python -m asap_core.reconstruction.rendering.sample data/human data/video` writes it anew, and the truth into data/video.
+`python -m asap_core.reconstruction.rendering.sample data/human data/video` writes it anew, the truth into data/video.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def sample_shot() -> Shot:
 
 
 def write_sample(videos: Path, truth: Path) -> list[Path]:
-    """Write the video into one folder, and into the other its true motion (world: the ground z = 0, the camera above the origin, looking along x), the
-    body's 23 keypoints in that world, m, and the camera; return the paths.
+    """Write the video into one folder, and into the other its truth; return the paths.
+
+    The truth is the motion (world: the ground z = 0, the camera above the origin, looking along x), the body's 23
+    keypoints in that world, m, and the camera.
     """
     shot = sample_shot()
     video = videos / f"{NAME}.mp4"
