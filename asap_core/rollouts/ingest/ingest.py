@@ -80,16 +80,16 @@ class Ingested:
     understood: Understood
     streams: Mapping[str, Clocked]
     findings: tuple[Finding, ...]
-    sync: Sync | None
-    lag: Lag | None
-    steps: ControlSteps | None
-    root: BaseMotion | None
-    quality: Quality | None
-    gaps: tuple[JointGap, ...]
-    rollout: Rollout | None
-    why_no_rollout: str | None
     table: Mapping[str, NDArray[Any]]
     """Column → (N,): the streams on one clock at the state's rate."""
+    why_no_rollout: str | None
+    sync: Sync | None = None
+    lag: Lag | None = None
+    steps: ControlSteps | None = None
+    root: BaseMotion | None = None
+    quality: Quality | None = None
+    gaps: tuple[JointGap, ...] = ()
+    rollout: Rollout | None = None
 
     def summaries(self) -> tuple[StreamSummary, ...]:
         """Every stream that the log holds, used or not."""
@@ -131,7 +131,7 @@ def ingest(
         kind: Kind = "joint_state" if state is None else "joint_command"
         reason = _what_is_missing(kind, meaning, streams, profile)
         table = {} if state is None else stream_table(state, None, imu, None)
-        return Ingested(log, meaning, streams, _sorted(notes), None, None, None, None, None, (), None, reason, table)
+        return Ingested(log, meaning, streams, _sorted(notes), table, reason)
     return _with_steps(log, meaning, streams, notes, state, command, imu, profile, rule, settings, labels)
 
 
@@ -156,7 +156,7 @@ def _with_steps(
     except StageError as error:
         notes.append(Finding("error", "no_steps", str(error)))
         table = stream_table(state, command, imu, pose)
-        return Ingested(log, meaning, streams, _sorted(notes), sync, lag, None, None, None, (), None, str(error), table)
+        return Ingested(log, meaning, streams, _sorted(notes), table, str(error), sync, lag)
     notes += find.of_rate(steps.control_dt, settings.control_dt)
     root, why = _root(steps, state, imu, pose, sync, profile, notes)
     place = None if root is None else np.where(root.valid[:, None], root.pos, np.nan)
@@ -175,7 +175,7 @@ def _with_steps(
         else:
             why = f"no run of {settings.quality.min_run_s:g} s without a fault"
     table = stream_table(state, command, imu, pose)
-    return Ingested(log, meaning, streams, _sorted(notes), sync, lag, steps, root, quality, gaps, rollout, why, table)
+    return Ingested(log, meaning, streams, _sorted(notes), table, why, sync, lag, steps, root, quality, gaps, rollout)
 
 
 def _clocked(log: Log, notes: list[Finding]) -> dict[str, Clocked]:
@@ -224,9 +224,9 @@ def _of_other_robot(
         steps = control_steps(state, command, None, ActionRule.of_joints(joints), settings.control_dt)
     except StageError as error:
         notes.append(Finding("error", "no_steps", str(error)))
-        return Ingested(log, meaning, streams, _sorted(notes), None, lag, None, None, None, (), None, why, table)
+        return Ingested(log, meaning, streams, _sorted(notes), table, why, lag=lag)
     gaps = joint_gaps(steps, steps.valid_state, state, lag, None)
-    return Ingested(log, meaning, streams, _sorted(notes), None, lag, steps, None, None, gaps, None, why, table)
+    return Ingested(log, meaning, streams, _sorted(notes), table, why, lag=lag, steps=steps, gaps=gaps)
 
 
 def _first(streams: Mapping[str, Clocked], kind: Kind, joints: tuple[str, ...]) -> Clocked | None:
