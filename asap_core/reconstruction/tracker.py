@@ -134,7 +134,7 @@ class Follower:
                 continue
             pose = self._accepted(frame.image, region)
             if pose is not None:
-                self.cut = not near
+                self.cut = self.cut or not near
                 return pose
         return None
 
