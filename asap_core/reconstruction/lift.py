@@ -29,6 +29,8 @@ _DEPTH = 0.10
 """m by which the network's guess is off along the line of sight."""
 _GUESS = 0.10
 """m by which the first guess's landmarks are off."""
+_SEEN = 0.2
+"""Confidence below which a foot is not said to stand."""
 _GUESS_STEPS, _EASY_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 10, 5
 _EASE = 5.0
 _LOWEST = 0.2
@@ -84,7 +86,10 @@ def lift(track: LandmarkTrack, known: Known, name: str = "video", source: Source
 def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift:
     sights = _sights(track)
     prior = scene_prior(track.width, track.height, track.focal, known)
-    scene, coarse = _solve_scene(sights, prior, first_scene(prior, track.width, track.height))
+    start = _every(sights, 1, round(_SCENE * sights.fps))
+    scene, coarse = _solve_scene(start, prior, first_scene(prior, track.width, track.height))
+    if len(start.pixels) < len(sights.pixels):
+        coarse = _solve_coarse(sights, prior, scene)
     evidence = _evidence(sights, scene)
     stride = coarse_stride(sights.fps)
     state = coarse.refined(stride, len(sights.pixels))
@@ -156,35 +161,43 @@ def _first_points(sights: _Sights, scene: Scene) -> Array:
     return seen @ scene.camera.rotation() + np.array([0.0, 0.0, scene.camera.height])
 
 
-def _coarse(sights: _Sights, frames: int) -> _Sights:
-    stride = coarse_stride(sights.fps)
+def _every(sights: _Sights, stride: int, frames: int | None = None) -> _Sights:
+    """Every `stride`-th of the first `frames` frames."""
     part = {name: value[:frames:stride] for name, value in vars(sights).items() if isinstance(value, np.ndarray)}
     return replace(sights, fps=sights.fps / stride, **part)
 
 
+def _guess(few: _Sights, scene: Scene) -> Evidence:
+    """The landmarks' places as the network guesses them."""
+    nothing, points = np.zeros_like(few.confidence), _first_points(few, scene)
+    weights = few.confidence / _GUESS**2
+    return replace(
+        _evidence(few, scene), pixel_weights=nothing, depth_weights=nothing, points=points, point_weights=weights
+    )
+
+
 def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, BodyState]:
     """The scene, and the motion at the coarse rate."""
-    few = _coarse(sights, len(sights.pixels))
-    nothing = np.zeros(len(prior.values), dtype=bool)
-    points = _first_points(few, scene)
-    evidence = _evidence(few, scene)
-    guess = replace(
-        evidence,
-        pixel_weights=np.zeros_like(few.confidence),
-        depth_weights=np.zeros_like(few.confidence),
-        points=points,
-        point_weights=few.confidence / _GUESS**2,
-    )
-    state, _ = iterate(first_state(points), scene, guess, prior, nothing, _GUESS_STEPS)
+    few = _every(sights, coarse_stride(sights.fps))
+    guess, free = _guess(few, scene), free_variables(prior)
+    state, _ = iterate(first_state(guess.points), scene, guess, prior, np.zeros_like(free), _GUESS_STEPS)
     resting = _resting(few, scene)
-    free = free_variables(prior)
     if free[3]:
         state, scene = _grounded(state, scene, resting)
-    state, scene = iterate(state, scene, with_contacts(evidence, resting, _EASE), prior, free, _EASY_STEPS)
-    contacts = _contacts(state, scene, few)
-    evidence = with_contacts(_evidence(few, scene), contacts, 1.0)
-    state, scene = iterate(state, scene, evidence, prior, free, _COARSE_STEPS)
+    easy = with_contacts(_evidence(few, scene), resting, _EASE)
+    state, scene = iterate(state, scene, easy, prior, free, _EASY_STEPS)
+    firm = with_contacts(_evidence(few, scene), _contacts(state, scene, few), 1.0)
+    state, scene = iterate(state, scene, firm, prior, free, _COARSE_STEPS)
     return scene, state
+
+
+def _solve_coarse(sights: _Sights, prior: Prior, scene: Scene) -> BodyState:
+    """The motion at the coarse rate in a scene that is settled, window by window."""
+    few = _every(sights, coarse_stride(sights.fps))
+    guess = _guess(few, scene)
+    state = refine(first_state(guess.points), scene, guess, prior, _GUESS_STEPS)
+    easy = with_contacts(_evidence(few, scene), _contacts(state, scene, few), _EASE)
+    return refine(state, scene, easy, prior, _COARSE_STEPS)
 
 
 def _grounded(state: BodyState, scene: Scene, resting: NDArray[np.bool_]) -> tuple[BodyState, Scene]:
@@ -198,7 +211,10 @@ def _grounded(state: BodyState, scene: Scene, resting: NDArray[np.bool_]) -> tup
 
 
 def _resting(sights: _Sights, scene: Scene) -> NDArray[np.bool_]:
-    return still(sights.pixels[:, columns(*SOLE_LANDMARKS)], sights.fps, _metres_per_pixel(sights, scene)[:, None])
+    """(T, 4) soles whose landmarks are seen not to move."""
+    soles = columns(*SOLE_LANDMARKS)
+    slow = still(sights.pixels[:, soles], sights.fps, _metres_per_pixel(sights, scene)[:, None])
+    return slow & (sights.confidence[:, soles] > _SEEN)
 
 
 def _contacts(state: BodyState, scene: Scene, sights: _Sights) -> NDArray[np.bool_]:

@@ -33,7 +33,7 @@ _HOLD, _STAND, _SUNK = 0.004, 0.01, 0.01
 _LIMIT = 0.05
 """rad beyond a hinge's range."""
 _ACCELERATION = np.array(
-    [5.0] * 3 + [30.0] * 3 + [50.0] * 12 + [15.0] * 3 + [30.0] * 3 + [20.0] * 4 + [60.0] * 2 + [50.0] * 2 + [40.0] * 4
+    [1.25] * 3 + [7.5] * 3 + [12.5] * 12 + [4.0] * 3 + [7.5] * 3 + [5.0] * 4 + [15.0] * 2 + [12.5] * 2 + [10.0] * 4
 )
 """(V,) m/s² and rad/s²"""
 _BALL_SPREAD = np.array([[np.inf] * 3, [0.8, 0.4, 0.35], [0.8, 0.4, 0.35], [1.2, 1.2, 1.2], [1.2, 1.2, 1.2]])
@@ -41,7 +41,8 @@ _BALL_SPREAD = np.array([[np.inf] * 3, [0.8, 0.4, 0.35], [0.8, 0.4, 0.35], [1.2,
 _HINGE_SPREAD = np.array([0.4, 0.25, 0.35, 0.4, 0.3, 0.5] + [0.15] * 4 + [1.5] * 4 + [0.3, 0.15] * 2)
 """(18,) rad from the neutral pose."""
 _INDEPENDENT = 1.0
-"""So many frames together say as much of the scene as one alone: the network errs alike in all of them."""
+"""So many frames say as much of the scene as one: the network errs alike in all. The person's size is exempt, for a
+ground at a known distance tells it."""
 _ROWS, _COLUMNS = np.tril_indices(NUM_VARIABLES)
 _ALL_ROWS, _ALL_COLUMNS = (index.ravel() for index in np.indices((NUM_VARIABLES, NUM_VARIABLES)))
 
@@ -111,7 +112,8 @@ class Linearised:
         self.system = BandedSystem(len(state), NUM_VARIABLES)
         self.coupling = np.zeros((len(state), NUM_VARIABLES, NUM_SHARED if shared else 0))
         count = self.coupling.shape[2]
-        weight = prior.spread[:count] ** -2 * max(1.0, len(state) / _INDEPENDENT)
+        weight = prior.spread[:count] ** -2
+        weight[np.arange(count) != NUM_CAMERA] *= max(1.0, len(state) / _INDEPENDENT)
         self.corner = np.diag(weight)
         self.gradient = weight * (scene.values() - prior.values)[:count]
         pose = Pose(scene.shape, state)

@@ -20,7 +20,7 @@ _MAX_SHARED = 0.25
 """Longest step of a shared variable."""
 _SETTLED = 2e-3
 """rad and m; a step below this ends the iteration."""
-_WINDOW, _OVERLAP = 20.0, 1.0
+_WINDOW, _OVERLAP = 10.0, 1.0
 """s"""
 _SEAM = 2
 """Frames before a window that an acceleration in it sees."""
