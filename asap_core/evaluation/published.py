@@ -8,7 +8,6 @@ The paper does not list the motions behind them: they say what errors are usual,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -21,8 +20,8 @@ from asap_core.motions.formats.asap_pkl import read_asap_pkl
 from asap_core.robots import get_profile
 from asap_core.robots.physics import Drive, PhysicsSettings
 from asap_core.robots.profile import RobotProfile
-from asap_core.simulators.factory import make_simulator
-from asap_core.simulators.settings import Backend, SimulationSettings
+from asap_core.simulators.factory import installed_backends, make_simulator
+from asap_core.simulators.settings import SimulationSettings
 from asap_core.training.policy import OnnxPolicy
 from asap_core.training.published import published_contract
 
@@ -91,10 +90,9 @@ def bench(shared: Path, settings: SimulationSettings) -> Figures:
     Raises:
         InputFileError: a policy or its motion is missing or damaged.
     """
-    backends: tuple[Backend, ...] = ("mujoco", "physx") if find_spec("ovphysx") else ("mujoco",)
     drives: tuple[Drive, ...] = ("implicit", "explicit")
     found: dict[str, dict[str, Figures]] = {}
-    for backend, drive in product(backends, drives):
+    for backend, drive in product(installed_backends(), drives):
         engine, physics = settings.model_copy(update={"backend": backend}), PhysicsSettings(drive=drive)
         found[backend if drive == "implicit" else f"{backend} {drive}"] = {
             name: run_published(shared, name, engine, physics) for name in POLICY_NAMES

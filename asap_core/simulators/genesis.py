@@ -80,11 +80,15 @@ class GenesisSimulator(DrivenRobots):
         self._links = None
 
     def step(self, joint_target: NDArray[np.floating], correction: TargetCorrection | None = None) -> None:
-        """See `Simulator.step`. With either drive, Genesis computes the torque anew at each physics step."""
+        """See `Simulator.step`."""
+        implicit = self.physics.drive == "implicit"
         for target, physics_steps in self._commands(joint_target, correction):
             self._target[:] = target
-            self.world.hold(target)
+            if implicit:
+                self.world.hold(target)
             for _ in range(physics_steps):
+                if not implicit:
+                    self.world.push(self.joint_torque())
                 self.world.step()
         self._links = None
 

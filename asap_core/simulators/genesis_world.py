@@ -41,7 +41,7 @@ def _engine() -> Any:
         genesis.init(
             backend=genesis.gpu if torch.cuda.is_available() else genesis.cpu,
             precision="32",
-            logging_level=logging.WARNING,
+            logging_level=logging.ERROR,
         )
     return genesis
 
@@ -51,18 +51,19 @@ class GenesisWorld:
 
     Args:
         profile: the robot.
-        physics: time step, drive and self collision of all, and all else as every robot has it that is not `varied`.
+        physics: time step and self collision of all, and all else as every robot has it that is not `varied`.
         num_envs: N.
         varied: whether `write_physics` will give each robot its own.
     """
 
     def __init__(self, profile: RobotProfile, physics: PhysicsSettings, num_envs: int, varied: bool) -> None:
         gs = self._gs = _engine()
-        integrators = {"implicit": gs.integrator.implicitfast, "explicit": gs.integrator.Euler}
         self._scene = gs.Scene(
             sim_options=gs.options.SimOptions(dt=physics.physics_dt),
             rigid_options=gs.options.RigidOptions(
-                integrator=integrators[physics.drive],
+                # It takes the damping of Genesis's own drives at a step's end, and treats torques from outside as Euler
+                # does: one integrator, so that its kernels are compiled once.
+                integrator=gs.integrator.implicitfast,
                 enable_self_collision=physics.self_collision,
                 enable_neutral_collision=True,
                 batch_dofs_info=varied,
@@ -97,7 +98,7 @@ class GenesisWorld:
 
     def write_state(self, ids: Ids, qpos: Array, qvel: Array) -> None:
         """Set robots `ids` (M,) to `qpos` (M, 7 + J) and `qvel` (M, 6 + J); contacts and solver start anew."""
-        self.robot.set_qpos(self.tensor(qpos), self._qs, ids, zero_velocity=False, skip_forward=True)
+        self.robot.set_qpos(self.tensor(qpos), self._qs, ids, zero_velocity=False)
         self.write_velocity(ids, qvel)
 
     def write_velocity(self, ids: Ids, qvel: Array) -> None:
@@ -107,6 +108,10 @@ class GenesisWorld:
     def hold(self, joint_target: Array) -> None:
         """Drive the joints to `joint_target` (N, J) rad from the next step on."""
         self.robot.control_dofs_position(self.tensor(joint_target), self.joint_dofs)
+
+    def push(self, joint_torque: Array) -> None:
+        """Drive the joints with `joint_torque` (N, J) N m from the next step on."""
+        self.robot.control_dofs_force(self.tensor(joint_torque), self.joint_dofs)
 
     def step(self) -> None:
         """Advance all robots by one physics step.
