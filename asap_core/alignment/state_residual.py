@@ -55,6 +55,6 @@ class ResidualSimulator:
         """See `Simulator.joint_torque`."""
         return self._simulator.joint_torque()
 
-    def foot_contact(self) -> NDArray[np.bool_]:
+    def foot_contact(self, links: LinkStates | None = None) -> NDArray[np.bool_]:
         """See `Simulator.foot_contact`."""
-        return self._simulator.foot_contact()
+        return self._simulator.foot_contact(links)

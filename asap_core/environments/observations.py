@@ -6,7 +6,7 @@ Source: ASAP paper §III-A and the released configuration (380-wide actor, 557-w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -17,7 +17,7 @@ from asap_core.environments.future import FUTURE_TERMS, Ahead
 from asap_core.errors import unknown_name
 from asap_core.robots.kinematics import LinkStates
 from asap_core.robots.profile import RobotProfile
-from asap_core.rotations import projected_gravity, quat_conj, rotate, rotate_inverse, yaw_quat
+from asap_core.rotations import projected_gravity, rotate_inverse
 from asap_core.settings import Settings
 from asap_core.simulators.protocol import Ids, RobotState
 
@@ -44,11 +44,21 @@ class ObservationContext:
     """(N, L, 3) m, world, reference of the coming step; needed by critic terms only."""
     ahead: Ahead | None = None
     """Needed by terms of the future (`future.py`) only."""
+    known: dict[str, Array] = field(default_factory=dict)
+    """Terms that a group asked for already."""
 
 
 def _local_vectors(ctx: ObservationContext, vectors: Array) -> Array:
-    heading = quat_conj(yaw_quat(ctx.state.root_quat))[:, None]
-    return rotate(heading, vectors).reshape(len(vectors), -1)
+    """Vectors (N, L, 3) in the heading frame of the root, in a row."""
+    w, x, y, z = ctx.state.root_quat.T
+    along, across = 1.0 - 2.0 * (y * y + z * z), 2.0 * (w * z + x * y)
+    length = np.hypot(along, across)
+    cosine, sine = (along / length)[:, None], (across / length)[:, None]
+    out = np.empty_like(vectors)
+    out[..., 0] = cosine * vectors[..., 0] + sine * vectors[..., 1]
+    out[..., 1] = cosine * vectors[..., 1] - sine * vectors[..., 0]
+    out[..., 2] = vectors[..., 2]
+    return out.reshape(len(out), -1)
 
 
 def _dif_local_rigid_body_pos(ctx: ObservationContext) -> Array:
@@ -62,6 +72,10 @@ def _local_ref_rigid_body_pos(ctx: ObservationContext) -> Array:
     return _local_vectors(ctx, ctx.ref_link_pos - ctx.state.root_pos[:, None])
 
 
+def _from_default(joint_pos: Array, profile: RobotProfile) -> Array:
+    return joint_pos - profile.default_joint_pos.astype(joint_pos.dtype)
+
+
 def _phase_harmonics(ctx: ObservationContext) -> Array:
     angle = 2 * np.pi * ctx.phase[:, None] * np.array([1.0, 2.0, 4.0])
     return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
@@ -72,12 +86,12 @@ TERMS: dict[str, tuple[Callable[[ObservationContext], Array], Callable[[RobotPro
     "base_ang_vel": (lambda c: rotate_inverse(c.state.root_quat, c.state.root_ang_vel), lambda p: 3),
     "base_lin_vel": (lambda c: rotate_inverse(c.state.root_quat, c.state.root_lin_vel), lambda p: 3),
     "dif_local_rigid_body_pos": (_dif_local_rigid_body_pos, lambda p: 3 * len(p.link_names)),
-    "dof_pos": (lambda c: c.state.joint_pos - c.profile.default_joint_pos, lambda p: len(p.joint_names)),
+    "dof_pos": (lambda c: _from_default(c.state.joint_pos, c.profile), lambda p: len(p.joint_names)),
     "dof_vel": (lambda c: c.state.joint_vel, lambda p: len(p.joint_names)),
     "local_ref_rigid_body_pos": (_local_ref_rigid_body_pos, lambda p: 3 * len(p.link_names)),
     "phase_harmonics": (_phase_harmonics, lambda p: 6),
     "projected_gravity": (lambda c: projected_gravity(c.state.root_quat), lambda p: 3),
-    "ref_dof_pos": (lambda c: c.ref_joint_pos - c.profile.default_joint_pos, lambda p: len(p.joint_names)),
+    "ref_dof_pos": (lambda c: _from_default(c.ref_joint_pos, c.profile), lambda p: len(p.joint_names)),
     "ref_motion_phase": (lambda c: c.phase[:, None], lambda p: 1),
 }
 """Name → (raw quantity (N, dim) in SI units, its width)."""
@@ -152,54 +166,71 @@ class ObservationBuilder:
 
     def __init__(self, layout: ObservationLayout, num_envs: int) -> None:
         self.layout = layout
-        length = layout.settings.history_length
-        self._history = {
-            name: np.zeros((num_envs, length, layout.widths[name]), np.float32) for name in layout.history_names
-        }
+        settings, self._length = layout.settings, layout.settings.history_length
+        self._fields: dict[str, slice] = {}
+        start = 0
+        for name in layout.history_names:
+            stop = start + self._length * layout.widths[name]
+            self._fields[name] = slice(start, stop)
+            start = stop
+        self._history = np.zeros((num_envs, start), np.float32)
+        """Field by field, newest frame first."""
+        self._spare = np.empty_like(self._history)
+        self._level = {name: level * settings.scales.get(name, 1.0) for name, level in settings.noise.items()}
 
     def reset(self, ids: Ids) -> None:
         """Zero the history of robots `ids`."""
-        for frames in self._history.values():
-            frames[ids] = 0.0
+        self._history[ids] = 0.0
 
     def __call__(self, ctx: ObservationContext, rng: np.random.Generator | None = None) -> NDArray[np.float32]:
         """Observation (N, width), float32; disturbed when `rng` is given. Advances the history by one frame."""
-        scaled = self._scaled_terms(ctx)
         out = np.empty((len(ctx.phase), self.layout.width), np.float32)
+        scaled = self._scaled_terms(ctx)
         for name, place in self.layout.slices.items():
             if name == "history":
-                out[:, place] = self._flat_history(len(out))
+                out[:, place] = self._history
             else:
-                out[:, place] = self._disturbed(name, scaled[name], rng)
-        for name, frames in self._history.items():
-            frames[:, 1:] = frames[:, :-1].copy()
-            frames[:, 0] = self._disturbed(name, scaled[name], rng)
+                self._write(out[:, place], name, scaled[name], rng)
+        if self._length:
+            for name, place in self._fields.items():
+                width = self.layout.widths[name]
+                new, old = self._spare[:, place], self._history[:, place]
+                new[:, width:] = old[:, :-width]
+                self._write(new[:, :width], name, scaled[name], rng)
+            self._history, self._spare = self._spare, self._history
         return np.clip(out, -CLIP, CLIP, out=out)
 
     def _scaled_terms(self, ctx: ObservationContext) -> dict[str, Array]:
         scales = self.layout.settings.scales
-        return {name: self._raw(name, ctx) * scales.get(name, 1.0) for name in self.layout.widths}
+        raw = {name: self._raw(name, ctx) for name in self.layout.widths}
+        return {name: value * scales[name] if name in scales else value for name, value in raw.items()}
 
     def _raw(self, name: str, ctx: ObservationContext) -> Array:
         if name not in FUTURE_TERMS:
-            return TERMS[name][0](ctx)
+            if name not in ctx.known:
+                ctx.known[name] = TERMS[name][0](ctx)
+            return ctx.known[name]
         assert ctx.ahead is not None
         return FUTURE_TERMS[name][0](ctx.ahead, ctx.state, ctx.profile, self.layout.settings.future_steps)
 
-    def _flat_history(self, rows: int) -> Array:
-        return np.concatenate([frames.reshape(rows, -1) for frames in self._history.values()], axis=1)
-
-    def _disturbed(self, name: str, scaled: Array, rng: np.random.Generator | None) -> Array:
-        level = self.layout.settings.noise.get(name, 0.0) * self.layout.settings.scales.get(name, 1.0)
+    def _write(self, out: NDArray[np.float32], name: str, scaled: Array, rng: np.random.Generator | None) -> None:
+        level = self._level.get(name, 0.0)
         if rng is None or level == 0.0:
-            return scaled
-        return scaled + rng.uniform(-level, level, scaled.shape)
+            out[:] = scaled
+            return
+        noise = rng.random(scaled.shape, np.float32)
+        noise -= 0.5
+        noise *= 2.0 * level
+        np.add(scaled, noise, out=out, casting="same_kind")
 
     def state_dict(self) -> dict[str, NDArray[np.float32]]:
-        """The history arrays, for a checkpoint."""
-        return {name: frames.copy() for name, frames in self._history.items()}
+        """The history of each field (N, frames, width), for a checkpoint."""
+        rows = len(self._history)
+        return {
+            name: self._history[:, place].reshape(rows, self._length, -1).copy() for name, place in self._fields.items()
+        }
 
     def load_state_dict(self, state: dict[str, NDArray[np.float32]]) -> None:
         """Take back what `state_dict` gave."""
-        for name, frames in self._history.items():
-            frames[:] = state[name]
+        for name, place in self._fields.items():
+            self._history[:, place] = state[name].reshape(len(self._history), -1)

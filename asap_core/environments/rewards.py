@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.robots.kinematics import LinkStates
 from asap_core.robots.profile import RobotProfile
-from asap_core.rotations import yaw
+from asap_core.rotations import projected_gravity, yaw
 from asap_core.simulators.protocol import RobotState
 
 Array = NDArray[np.floating]
@@ -59,22 +60,30 @@ class RewardContext:
     sigma: Mapping[str, float] = field(default_factory=lambda: SIGMA)
     soft_limit: Mapping[str, float] = field(default_factory=lambda: SOFT_LIMIT)
 
+    @cached_property
+    def square_distance(self) -> Array:
+        """(N, L) m², squared distance of each link from its reference."""
+        error = self.ref_link_pos - self.links.pos
+        error *= error
+        return np.asarray((error.reshape(-1, 3) @ np.ones(3, error.dtype)).reshape(error.shape[:2]))
 
-def _mse(error: Array) -> Array:
-    return np.mean(error * error, axis=(1, 2))
+
+def _mse(reference: Array, found: Array) -> Array:
+    error = (reference - found).reshape(len(found), -1)
+    return np.einsum("nk,nk->n", error, error) / error.shape[1]
 
 
 def _mse_of(c: RewardContext, links: Index) -> Array:
-    return _mse(c.ref_link_pos[:, links] - c.links.pos[:, links])
-
-
-def _mean_square(error: Array) -> Array:
-    return np.mean(error * error, axis=1)
+    share = np.zeros(c.links.pos.shape[1], c.links.pos.dtype)
+    share[links] = 1.0 / (3 * len(links))
+    return c.square_distance @ share
 
 
 def _mean_square_angle(c: RewardContext) -> Array:
-    cosine = np.abs(np.sum(c.ref_link_quat * c.links.quat, axis=-1))
-    return _mean_square(2.0 * np.arccos(np.minimum(cosine, 1.0)))
+    product = (c.ref_link_quat * c.links.quat).reshape(-1, 4)
+    cosine = np.abs(product @ np.ones(4, product.dtype)).reshape(c.links.quat.shape[:2])
+    half = np.arccos(np.minimum(cosine, 1.0))
+    return 4.0 * np.einsum("nk,nk->n", half, half) / half.shape[1]
 
 
 ERRORS: dict[str, Callable[[RewardContext], Array]] = {
@@ -83,10 +92,10 @@ ERRORS: dict[str, Callable[[RewardContext], Array]] = {
     "vr_3point": lambda c: _mse_of(c, c.profile.tracking_index),
     "feet": lambda c: _mse_of(c, c.profile.foot_index),
     "rotation": _mean_square_angle,
-    "velocity": lambda c: _mse(c.ref_link_lin_vel - c.links.lin_vel),
-    "ang_velocity": lambda c: _mse(c.ref_link_ang_vel - c.links.ang_vel),
-    "joint_position": lambda c: _mean_square(c.ref_joint_pos - c.state.joint_pos),
-    "joint_velocity": lambda c: _mean_square(c.ref_joint_vel - c.state.joint_vel),
+    "velocity": lambda c: _mse(c.ref_link_lin_vel, c.links.lin_vel),
+    "ang_velocity": lambda c: _mse(c.ref_link_ang_vel, c.links.ang_vel),
+    "joint_position": lambda c: _mse(c.ref_joint_pos, c.state.joint_pos),
+    "joint_velocity": lambda c: _mse(c.ref_joint_vel, c.state.joint_vel),
 }
 """Squared errors (N,) by the name of their kernel's width in `SIGMA`."""
 
@@ -137,18 +146,19 @@ def joint_velocity(c: RewardContext) -> Array:
 
 def torques(c: RewardContext) -> Array:
     """Σ τ²."""
-    return np.sum(c.torque**2, axis=1)
+    return np.einsum("nj,nj->n", c.torque, c.torque)
 
 
 def action_rate(c: RewardContext) -> Array:
     """Σ (a − a_previous)², raw actions."""
-    return np.sum((c.action - c.last_action) ** 2, axis=1)
+    change = c.action - c.last_action
+    return np.einsum("nj,nj->n", change, change)
 
 
 def feet_orientation(c: RewardContext) -> Array:
     """Σ over feet of the horizontal part of gravity in the foot's frame: 0 when flat."""
-    rot = c.links.rot[:, c.profile.foot_index]
-    return np.sum(np.linalg.norm(rot[..., 2, :2], axis=-1), axis=1)
+    down = projected_gravity(c.links.quat[:, c.profile.foot_index])
+    return np.sum(np.hypot(down[..., 0], down[..., 1]), axis=1)
 
 
 def feet_heading(c: RewardContext) -> Array:

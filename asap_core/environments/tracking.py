@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.environments.anchor import LinkTargets, anchored, targets_at
+from asap_core.environments.anchor import anchored, targets_at
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.curricula import KernelWidths, Ramp
 from asap_core.environments.disturbances import ActionDelay, Pushes
 from asap_core.environments.future import Ahead
 from asap_core.environments.guard import StateGuard
+from asap_core.environments.look import Eyes, Look, single, single_links
 from asap_core.environments.motion_set import Reference
 from asap_core.environments.observations import CLIP, ObservationBuilder, ObservationContext, ObservationLayout
 from asap_core.environments.rewards import PENALTIES, TERMS, RewardContext
@@ -97,6 +98,10 @@ class TrackingEnv:
         self._correction = correction
         self._scale = action_scale(settings, profile)
         self._phases = reference.phases(settings.phase)
+        self._eyes = Eyes(profile)
+        self._shown_state, self._shown_links = single(reference.state), single_links(reference.links)
+        self._look: Look | None = None
+        """At the present state; None where that is not known yet."""
         self._rng = np.random.default_rng(seed)
         self._starts = StartSampler(settings.initialisation, reference, simulator.control_dt)
         self._delay = ActionDelay(settings.disturbances.delay_steps, self.num_envs, self.num_actions)
@@ -110,12 +115,16 @@ class TrackingEnv:
 
     def reset(self, ids: Ids) -> None:
         """Reference state initialisation of robots `ids`."""
+        if len(ids) == 0:
+            return
         frames = self._starts.draw(self._rng, len(ids))
         self._place(ids, frames, disturbed(self.reference.state.take(frames), self.settings.initialisation, self._rng))
         self._delay.reset(ids, self._rng)
 
     def _place(self, ids: Ids, frames: Ids, state: RobotState) -> None:
         self.simulator.set_state(ids, state)
+        if self._look is not None:
+            self._look.renew(ids, self._eyes.look(state))
         if self._correction is not None:
             self._correction.reset(ids)
         self.actor.reset(ids)
@@ -123,6 +132,10 @@ class TrackingEnv:
         self._frame[ids] = frames
         self._start[ids] = frames
         self._last_action[ids] = 0.0
+
+    def look_anew(self) -> None:
+        """Somebody else has moved the robots: what is known of their state holds no more."""
+        self._look = None
 
     def joint_target(self, action: Array) -> Array:
         """Nominal joint target (N, J) rad of raw actions (N, J), before any correction."""
@@ -153,9 +166,10 @@ class TrackingEnv:
         self._frame = self._next_frame()
         self._pushes(self.simulator, self._rng)
         state = self.simulator.state
-        context = self._reward_context(state, action)
-        distance = np.linalg.norm(context.ref_link_pos - context.links.pos, axis=-1)
-        fail = failed(state, distance, self.curriculum.distance, self.settings.termination.tilt)
+        self._look = self._eyes.look(state)
+        context = self._reward_context(self._look, action)
+        distance = np.sqrt(context.square_distance)
+        fail = failed(self._look.state, distance, self.curriculum.distance, self.settings.termination.tilt)
         fail |= self.guard.watch(state, action, self._target, self._frame.copy())
         reward = self._reward(context) + fail * self.settings.termination_penalty
         self.widths.update(context, ~fail)
@@ -178,26 +192,22 @@ class TrackingEnv:
             ramp.update(level)
         self._starts.count_failures(self._frame[result.failed])
 
-    def _link_targets(self, frame: Ids) -> LinkTargets:
-        target = targets_at(self.reference.links, frame)
+    def _reward_context(self, look: Look, action: Array) -> RewardContext:
+        ref = self._shown_state
+        frame = np.minimum(self._frame + self.settings.reference_lead, self.reference.last_frame[self._frame])
+        target = targets_at(self._shown_links, frame)
         if self.settings.compare == "anchor":
-            return anchored(target, self.simulator.link_states(), self.profile)
-        return target
-
-    def _reward_context(self, state: RobotState, action: Array) -> RewardContext:
-        ref = self.reference
-        frame = np.minimum(self._frame + self.settings.reference_lead, ref.last_frame[self._frame])
-        target = self._link_targets(frame)
+            target = anchored(target, look.links, self.profile)
         return RewardContext(
             profile=self.profile,
-            state=state,
-            links=self.simulator.link_states(),
+            state=look.state,
+            links=look.links,
             torque=self.simulator.joint_torque(),
-            foot_contact=self.simulator.foot_contact(),
+            foot_contact=self.simulator.foot_contact(look.links),
             action=action,
             last_action=self._last_action,
-            ref_joint_pos=ref.state.joint_pos[frame],
-            ref_joint_vel=ref.state.joint_vel[frame],
+            ref_joint_pos=ref.joint_pos[frame],
+            ref_joint_vel=ref.joint_vel[frame],
             ref_link_pos=target.pos,
             ref_link_quat=target.quat,
             ref_link_lin_vel=target.lin_vel,
@@ -216,17 +226,23 @@ class TrackingEnv:
     def observe(self) -> dict[str, NDArray[np.float32]]:
         """Observations of the present state, `actor` and `critic`; call once per step, it advances the histories."""
         ahead = self._next_frame()
+        if self._look is None:
+            self._look = self._eyes.look(self.simulator.state)
         context = ObservationContext(
             profile=self.profile,
-            state=self.simulator.state,
-            links=self.simulator.link_states(),
+            state=self._look.state,
+            links=self._look.links,
             last_action=self._last_action,
             phase=self._phases[ahead],
-            ref_joint_pos=self.reference.state.joint_pos[ahead],
-            ref_link_pos=self.reference.links.pos[ahead],
+            ref_joint_pos=self._shown_joint_pos(ahead),
+            ref_link_pos=self._shown_links.pos[ahead],
             ahead=Ahead(self.reference, ahead),
         )
         return {"actor": self.actor(context, self._rng), "critic": self.critic(context, self._rng)}
+
+    def _shown_joint_pos(self, ahead: Ids) -> Array:
+        """(N, J) rad of the coming step, for observations."""
+        return self._shown_state.joint_pos[ahead]
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on, but for the correction's memory, which one step refills."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.robots.profile import RobotProfile
+from asap_core.rotations import projected_gravity
 
 Array = NDArray[np.floating]
 Index = NDArray[np.intp]
@@ -16,11 +17,16 @@ Index = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class LinkPoses:
-    """World poses of the L links in N states: pos (N, L, 3) m, rot (N, L, 3, 3), quat (N, L, 4) wxyz."""
+    """World poses of the L links in N states: pos (N, L, 3) m, quat (N, L, 4) wxyz."""
 
     pos: Array
-    rot: Array
     quat: Array
+
+    @cached_property
+    def rot(self) -> Array:
+        """(N, L, 3, 3) rotation matrices; made when they are asked for."""
+        matrices = _to_matrices(np.ascontiguousarray(np.moveaxis(self.quat, -1, 0)))
+        return np.ascontiguousarray(np.moveaxis(matrices, (0, 1), (-2, -1)))
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,8 @@ class Kinematics:
 
     def forward(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> LinkPoses:
         """World poses of all links from root_pos (N, 3), root_quat (N, 4) wxyz unit, joint_pos (N, J)."""
-        quat, rot, _, pos = self._solve(root_pos, root_quat, joint_pos)
-        return LinkPoses(self._vectors(pos), self._matrices(rot), self._vectors(quat))
+        quat, _, _, pos = self._solve(root_pos, root_quat, joint_pos)
+        return LinkPoses(self._vectors(pos), self._vectors(quat))
 
     def forward_with_velocities(
         self,
@@ -117,9 +123,7 @@ class Kinematics:
         np.multiply(_turn(rot[:, :, jointed], k.axis), joint_vel.T[tree.joints], out=spin[:, jointed])
         ang = _sum_along_path(k.path, spin, root_ang_vel)
         lin = _sum_along_path(k.path, _cross(ang.take(tree.parent, axis=1), step), root_lin_vel)
-        return LinkStates(
-            self._vectors(pos), self._matrices(rot), self._vectors(quat), self._vectors(lin), self._vectors(ang)
-        )
+        return LinkStates(self._vectors(pos), self._vectors(quat), self._vectors(lin), self._vectors(ang))
 
     def _solve(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> tuple[Array, Array, Array, Array]:
         """Component-first orientations (4, L, N), matrices (3, 3, L, N), steps and positions (3, L, N)."""
@@ -146,10 +150,6 @@ class Kinematics:
     def _vectors(self, a: Array) -> Array:
         """(C, L, N) in tree order to a contiguous (N, L, C) in the order of `link_names`."""
         return np.ascontiguousarray(a.take(self._tree.place, axis=1).transpose(2, 1, 0))
-
-    def _matrices(self, a: Array) -> Array:
-        """(3, 3, L, N) in tree order to a contiguous (N, L, 3, 3) in the order of `link_names`."""
-        return self._vectors(a.reshape(9, *a.shape[2:])).reshape(a.shape[3], a.shape[2], 3, 3)
 
     def points(self, poses: LinkPoses, link_index: Index, offset: Array) -> Array:
         """World positions (N, n, 3) of points fixed to links link_index (n,) at offset (n, 3) or (N, n, 3), m."""
@@ -198,6 +198,14 @@ class Kinematics:
         link_index = np.repeat(self.profile.foot_index, per_foot)
         flat = self.points(poses, link_index, self.profile.sole_points.reshape(-1, 3))
         return flat.reshape(-1, feet, per_foot, 3)
+
+    def sole_heights(self, poses: LinkPoses) -> Array:
+        """z (N, F, S) of `sole_points`, m."""
+        feet = self.profile.foot_index
+        down = projected_gravity(poses.quat[:, feet])
+        return poses.pos[:, feet, 2][..., None] - np.einsum(
+            "nfi,fsi->nfs", down, self.profile.sole_points.astype(down.dtype)
+        )
 
 
 def _build_tree(profile: RobotProfile) -> _Tree:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from asap_core.robots.kinematics import LinkStates
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.driven import DrivenRobots
@@ -72,12 +73,12 @@ class OneSceneSimulator(DrivenRobots):
         self._pressed = self._foot_forces()[..., 2] > 0.0
         self._links = None
 
-    def foot_contact(self) -> NDArray[np.bool_]:
+    def foot_contact(self, links: LinkStates | None = None) -> NDArray[np.bool_]:
         """See `Simulator.foot_contact`; true where the last physics step pressed or a sole point is in the ground.
 
         A robot that has not stepped since `set_state` is judged by its sole points alone.
         """
-        return np.asarray(self._pressed | self._sole_in_ground(), bool)
+        return np.asarray(self._pressed | self._sole_in_ground(links), bool)
 
     def park(self) -> None:
         """Remember the state: the scene is about to go."""

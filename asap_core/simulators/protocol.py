@@ -69,7 +69,7 @@ class Simulator(Protocol):
         """Give the roots of robots `ids` (M,) the velocity `lin_vel` (M, 3) m/s, world frame; nothing else changes."""
 
     def step(self, joint_target: Array, correction: TargetCorrection | None = None) -> None:
-        """Hold `joint_target` (N, J) rad, plus `correction` at each physics step, under PD control for a control step."""
+        """Hold `joint_target` (N, J) rad, plus `correction` at each physics step, under PD control for one step."""
 
     def link_states(self) -> LinkStates:
         """Positions, orientations and velocities of all links in the present state."""
@@ -77,5 +77,9 @@ class Simulator(Protocol):
     def joint_torque(self) -> Array:
         """(N, J) Nm that the PD law asks for in the present state under the last target, within the limits."""
 
-    def foot_contact(self) -> NDArray[np.bool_]:
-        """(N, F) whether a foot touches the ground."""
+    def foot_contact(self, links: LinkStates | None = None) -> NDArray[np.bool_]:
+        """(N, F) whether a foot touches the ground.
+
+        Args:
+            links: those of the present state, where the caller has them.
+        """

@@ -20,6 +20,7 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from asap_core.environments.tracking import TrackingEnv
+from asap_core.training.freed_memory import keep_freed_memory
 from asap_core.training.lean_ppo import LeanPpo
 from asap_core.training.ranks import Ranks
 from asap_core.training.settings import PpoSettings
@@ -46,6 +47,7 @@ class IterationStats:
 def use_threads(threads: int) -> None:
     """Set torch's threads on purpose and make results repeatable: bit for bit on a CPU."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it, deterministic CUDA algorithms refuse
+    keep_freed_memory()
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True)
     torch.set_flush_denormal(True)

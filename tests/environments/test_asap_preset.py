@@ -89,7 +89,7 @@ def test_perfect_tracking_earns_0_159_per_step_less_what_standing_costs(params):
     frame = np.full(4, 10)
     env.simulator.set_state(everyone, env.reference.state.take(frame + 1))
     env._frame[:] = frame
-    context = env._reward_context(env.simulator.state, env._last_action)
+    context = env._reward_context(env._eyes.look(env.simulator.state), env._last_action)
     kernels = 0.02 * sum(w * TERMS[n](context) for n, w in TRACKING_TERMS.items())
     position_like = 0.02 * sum(w * TERMS[n](context) for n, w in TRACKING_TERMS.items() if not n.endswith("velocity"))
     assert position_like == pytest.approx((1.5 + 1.6 + 2.1 + 0.5 + 0.75) * 0.02)
@@ -102,13 +102,13 @@ def test_the_reference_is_one_step_ahead_and_no_further_than_the_end(params):
     env = make_asap_env(params)
     last = env.reference.num_frames - 1
     env._frame[:] = [0, 5, last - 1, last]
-    context = env._reward_context(env.simulator.state, env._last_action)
-    np.testing.assert_array_equal(context.ref_joint_pos, env.reference.state.joint_pos[[1, 6, last, last]])
+    context = env._reward_context(env._eyes.look(env.simulator.state), env._last_action)
+    shown = env.reference.state.joint_pos.astype(np.float32)
+    np.testing.assert_array_equal(context.ref_joint_pos, shown[[1, 6, last, last]])
     now = make_asap_env(params, reference_lead=0)
     now._frame[:] = 5
-    np.testing.assert_array_equal(
-        now._reward_context(now.simulator.state, now._last_action).ref_joint_pos, now.reference.state.joint_pos[[5] * 4]
-    )
+    context = now._reward_context(now._eyes.look(now.simulator.state), now._last_action)
+    np.testing.assert_array_equal(context.ref_joint_pos, shown[[5] * 4])
 
 
 def test_termination_distance_takes_64377_updates_from_1_5_to_0_3(params):

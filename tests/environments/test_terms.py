@@ -227,7 +227,7 @@ def test_anchored_environment_forgives_drift_that_ends_episodes_in_the_world():
 
 def test_widths_shrink_to_the_mean_error_and_never_grow():
     env = make_env()
-    context = env._reward_context(env.simulator.state, env._last_action)
+    context = env._reward_context(env._eyes.look(env.simulator.state), env._last_action)
     widths = KernelWidths(rate=0.5)
     error = {name: float(f(context).mean()) for name, f in ERRORS.items()}
     widths.update(context, np.ones(8, bool))
@@ -242,7 +242,7 @@ def test_widths_shrink_to_the_mean_error_and_never_grow():
 
 def test_widths_stay_published_at_rate_zero_and_ignore_failed_robots():
     env = make_env()
-    context = env._reward_context(env.simulator.state, env._last_action)
+    context = env._reward_context(env._eyes.look(env.simulator.state), env._last_action)
     still = KernelWidths(rate=0.0)
     still.update(context, np.ones(8, bool))
     assert still.sigma == SIGMA
