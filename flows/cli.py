@@ -81,7 +81,7 @@ def params(
 def summary(as_json: Json = False, root: Root = HERE) -> None:
     """What the pipeline made: the comparison, the registered models, where the report and the UIs are."""
     from tasks.registry import read_manifest
-    from tasks.summary import flat_figures, read_metrics
+    from tasks.summary import flat_figures, left_out_clips, read_metrics
 
     metrics = read_metrics(root)
     if as_json:
@@ -90,6 +90,8 @@ def summary(as_json: Json = False, root: Root = HERE) -> None:
     manifest = read_manifest(root)
     _print_comparison(root)
     _print_table("Registered models", _manifest_rows(manifest))
+    for name, reason in left_out_clips(root).items():
+        typer.echo(f"left out:   {name}: {reason}")
     typer.echo(f"deployable: {manifest.gate.verdict}: {manifest.gate.reason}")
     typer.echo(f"report:     {root / 'evaluation' / 'report.html'}")
     typer.echo("both UIs:   make ui")

@@ -39,6 +39,16 @@ def comparison_rows(metrics: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def left_out_clips(root: Path) -> dict[str, str]:
+    """Clip -> why it is not among the retargeted; empty before the first run.
+
+    Raises:
+        InputFileError: the report is damaged.
+    """
+    path = root / "data" / "retargeted" / "report.json"
+    return dict(read_object(path, ("left_out",))["left_out"]) if path.exists() else {}
+
+
 def flat_figures(metrics: dict[str, Any]) -> Figures:
     """One flat mapping: the deployed arm's figures by their plain names, every other number by its dotted path."""
     flat: Figures = dict(flatten(metrics))
