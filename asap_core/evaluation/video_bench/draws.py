@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,8 +54,6 @@ def made_motion(name: str) -> HumanMotion:
 
 
 def _first_seconds(motion: HumanMotion) -> HumanMotion:
-    from dataclasses import replace
-
     count = min(motion.num_frames, round(_SECONDS * motion.fps))
     return replace(
         motion,
@@ -72,13 +71,16 @@ def draw_shot(motion: HumanMotion, seed: int) -> Shot:
     focal = _FOCAL * (1.0 + rng.uniform(-_FOCAL_SHARE, _FOCAL_SHARE))
     person, height = rng.uniform(*_PERSON), rng.uniform(*_CAMERA_HEIGHT)
     off_aim, heading = rng.uniform(-_OFF_AIM, _OFF_AIM), np.pi + rng.uniform(-_TURN, _TURN)
-    distance = focal * person / (rng.uniform(*_SHARE) * SIDE)
+    near = distance = focal * person / (rng.uniform(*_SHARE) * SIDE)
+    camera = Camera(focal, 0.0, 0.0, height, (SIDE / 2, SIDE / 2))
+    shot = place(motion, camera, SIDE, SIDE, person, near, heading)
+    joints = shot.joints()
     while True:
-        pitch = float(np.arctan2(height - person / 2, distance) + off_aim)
-        camera = Camera(focal, pitch, 0.0, height, (SIDE / 2, SIDE / 2))
-        shot = place(motion, camera, SIDE, SIDE, person, distance, heading)
-        if _is_inside(camera, shot.joints(), person):
-            return shot
+        camera = replace(camera, pitch=float(np.arctan2(height - person / 2, distance) + off_aim))
+        away = np.array([distance - near, 0.0, 0.0])
+        if _is_inside(camera, joints + away, person):
+            there = replace(shot.motion, root_translation=shot.motion.root_translation + away)
+            return replace(shot, motion=there, camera=camera)
         distance *= 1.05
 
 

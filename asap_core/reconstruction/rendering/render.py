@@ -72,8 +72,8 @@ def place(
     quat = np.array([np.cos(turn / 2), 0.0, 0.0, np.sin(turn / 2)])
     rotations = motion.joint_rotations.copy()
     rotations[:, 0] = quat_to_rotvec(quat_mul(quat, rotvec_to_quat(rotations[:, 0])))
-    middle = (path[:, :2].min(axis=0) + path[:, :2].max(axis=0)) / 2
-    path = rotate(quat, path - [*middle, 0.0]) + np.array([distance, 0.0, 0.0])
+    path = rotate(quat, path)
+    path[:, :2] += (distance, 0.0) - (path[:, :2].min(axis=0) + path[:, :2].max(axis=0)) / 2
     acted = replace(motion, joint_rotations=rotations, root_translation=path, skeleton=body.offsets)
     return Shot(acted, body, camera, width, height)
 
