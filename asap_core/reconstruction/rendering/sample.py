@@ -1,6 +1,6 @@
 """The project's own sample video: a person who squats, made from nothing but this project's files.
 
-`python -m asap_core.reconstruction.rendering.sample data/human data/video` writes it anew; its truth goes into data/video.
+`python -m asap_core.reconstruction.rendering.sample data/human data/video` writes it anew, and its truth beside.
 """
 
 from __future__ import annotations
