@@ -75,7 +75,7 @@ def test_params_of_the_project_are_valid_and_flat() -> None:
     values = json.loads(done.stdout)
     assert values["seed"] == 0
     assert values["simulation.physics.control_dt"] == 0.02
-    assert values["motions.names"] == "squat, side_step, kick"
+    assert values["motions.names"] == "squat, side_step, kick, person_squat"
 
 
 def test_prefect_server_that_is_named_but_absent_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

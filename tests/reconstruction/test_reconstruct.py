@@ -13,11 +13,12 @@ import pytest
 
 from asap_core.config import MotionsSettings, Params, load_params
 from asap_core.errors import ConfigError, StageError
-from asap_core.files import read_json
+from asap_core.files import read_json, write_json
 from asap_core.motions.human import HumanMotion
 from asap_core.reconstruction.settings import ReconstructSettings
 from flows import cli
 from tasks import reconstruct
+from tasks.summary import left_out_clips
 from tests.video_fixtures import SAMPLE, require_networks, write_sound
 
 
@@ -145,6 +146,13 @@ def test_stage_leaves_videos_out_where_the_extra_is_absent(
     assert left_out["person_squat"].startswith("av is not installed; `make video` installs the extra `video`")
     with pytest.raises(StageError, match=r"no motion is left.*\n.*av is not installed"):
         reconstruct.run(params_of(repo_root, "person_squat"), root)
+
+
+def test_summary_names_what_was_left_out(tmp_path: Path) -> None:
+    assert left_out_clips(tmp_path) == {}
+    left_out = {"person_squat": "av is not installed"}
+    write_json(tmp_path / "data" / "retargeted" / "report.json", {"motions": {}, "left_out": left_out})
+    assert left_out_clips(tmp_path) == left_out
 
 
 def test_stage_names_what_is_wrong_with_a_video(root: Path, repo_root: Path) -> None:
