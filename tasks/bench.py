@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from asap_core.errors import StageError, unknown_name
+from asap_core.errors import ConfigError, StageError, unknown_name
 from tasks.stages import Figures, read_params
 
 _NUM_ENVS = 64
@@ -19,16 +20,22 @@ _STEPS = 50
 _REPEATS = 3
 
 
-def run_bench(name: str, root: Path) -> Figures:
+def run_bench(name: str, root: Path, **options: Any) -> Figures:
     """Run the measurement `name`.
+
+    Args:
+        options: of `tasks.tracking_bench.bench_tracking`, for `tracking` alone.
 
     Raises:
         UnknownNameError: there is none of that name.
+        ConfigError: options that the measurement does not have.
         StageError: what it measures failed.
     """
     if name not in _BENCHES:
         raise unknown_name("bench", name, _BENCHES)
-    return _BENCHES[name](root)
+    if options and name != "tracking":
+        raise ConfigError(f"bench {name}: found --{', --'.join(options)}, which only bench tracking has")
+    return _BENCHES[name](root, **options)
 
 
 def _startup(root: Path) -> Figures:
@@ -91,6 +98,13 @@ def _policies(root: Path) -> Figures:
 
     shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
     return {**bench(shared, read_params(root).simulation)}
+
+
+def _isaaclab(root: Path) -> Figures:
+    """Speed of the environment over Isaac Lab beside that of PhysX alone, and seconds of starts; takes minutes."""
+    from asap_core.evaluation.isaaclab_bench import bench
+
+    return {**bench(read_params(root).tracking)}
 
 
 def _doctor(root: Path) -> Figures:
@@ -159,6 +173,13 @@ def _alignment(root: Path) -> Figures:
     return {f"{r.pop('target')} {r.pop('rival')}/{k}": v for r in table.to_dict("records") for k, v in r.items()}
 
 
+def _tracking(root: Path, **options: Any) -> Figures:
+    """Speed of environment and learner beside raw physics, and learning curves; an hour for each of two clips."""
+    from tasks.tracking_bench import bench_tracking
+
+    return bench_tracking(root, **options)
+
+
 def _best(command: list[str], root: Path) -> float:
     times = []
     for _ in range(_REPEATS):
@@ -168,11 +189,12 @@ def _best(command: list[str], root: Path) -> float:
     return min(times)
 
 
-_BENCHES: dict[str, Callable[[Path], Figures]] = {
+_BENCHES: dict[str, Callable[..., Figures]] = {
     "alignment": _alignment,
     "doctor": _doctor,
     "ingest": _ingest,
     "ingest-truth": _ingest_truth,
+    "isaaclab": _isaaclab,
     "policies": _policies,
     "policy": _policy,
     "repro": _repro,
@@ -180,5 +202,6 @@ _BENCHES: dict[str, Callable[[Path], Figures]] = {
     "screen": _screen,
     "simulator": _simulator,
     "startup": _startup,
+    "tracking": _tracking,
     "video": _video,
 }

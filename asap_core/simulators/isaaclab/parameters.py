@@ -55,6 +55,7 @@ def _write_inertials(robot: SceneRobot, profile: RobotProfile, each: Sequence[Ph
     robot.articulation.set_masses_index(masses=robot.of_links(np.array([[i.mass for i in row] for row in table])))
     robot.articulation.set_coms_index(coms=robot.of_links(com))
     robot.articulation.set_inertias_index(inertias=robot.of_links(inertia))
+    robot.masses_changed()
 
 
 def _write_friction(articulation: Any, manager: Any, friction: Array) -> None:

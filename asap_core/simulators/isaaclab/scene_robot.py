@@ -41,7 +41,12 @@ class SceneRobot:
         self._to_profile = np.argsort(self._to_engine)
         self._links_to_engine = np.array([links.index(name) for name in self.articulation.body_names])
         self._root = self.articulation.body_names.index(links[0])
+        self.masses_changed()
         self._to_feet = np.array([feet.index(links[i]) for i in profile.foot_index])
+
+    def masses_changed(self) -> None:
+        """To be told when a centre of mass was moved."""
+        self._root_com = _array(self.articulation.data.body_com_pos_b)[:, self._root]
 
     def state(self) -> RobotState:
         """A copy of the present state."""
@@ -89,11 +94,11 @@ class SceneRobot:
 
     def command_target(self, target: Array) -> None:
         """Joint targets (N, J) rad for the engine's own drives, from the scene's next `write_data_to_sim` on."""
-        self.articulation.actuators.target_command.set_position_index(value=self.of_joints(target))
+        self.articulation.actuators.target_command.position.torch.copy_(self.of_joints(target))
 
     def command_torque(self, torque: Array) -> None:
         """Joint torques (N, J) N m, from the scene's next `write_data_to_sim` on."""
-        self.articulation.actuators.target_command.set_effort_index(value=self.of_joints(torque))
+        self.articulation.actuators.target_command.effort.torch.copy_(self.of_joints(torque))
 
     def of_joints(self, values: Array) -> Any:
         """(M, J) in profile order as Isaac Lab takes it."""
@@ -108,8 +113,7 @@ class SceneRobot:
 
         Isaac Lab 3.0 offers the velocity of the origin too, but on ovphysx gives that of the centre of mass for it.
         """
-        com = _array(self.articulation.data.body_com_pos_b)[ids, self._root]
-        return np.cross(root_ang_vel, rotate(root_quat, com))
+        return np.cross(root_ang_vel, rotate(root_quat, self._root_com[ids]))
 
     def _tensor(self, values: Array) -> Any:
         import torch

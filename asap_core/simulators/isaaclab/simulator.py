@@ -40,22 +40,32 @@ class IsaacLabSimulator(OneSceneSimulator):
     ) -> None:
         require_isaaclab()
         super().__init__(profile, physics, num_envs)
+        self._now: RobotState | None = None
+        """The present state, where it was read already."""
         self.world = IsaacLabWorld(profile, self.physics, engine, num_envs, self._set_up, self.park)
         self.world.attach()
 
     @property
     def state(self) -> RobotState:
         """A copy of the present state; see `RobotState`."""
-        return self.world.robot.state()
+        return self._seen().take(np.arange(self.num_envs))
+
+    def _seen(self) -> RobotState:
+        if self._now is None:
+            self._now = self.world.robot.state()
+        return self._now
 
     def _joints(self) -> tuple[Array, Array]:
-        return self.world.robot.joints()
+        now = self._seen()
+        return now.joint_pos, now.joint_vel
 
     def _write_state(self, ids: Ids, state: RobotState) -> None:
         self.world.robot.write_state(ids, state)
+        self._now = None
 
     def _write_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
         self.world.robot.write_root_velocity(ids, lin_vel)
+        self._now = None
 
     def _forget_contacts(self) -> None:
         """One step in the air, always from the same state: solvers start from the last step's forces."""
@@ -74,6 +84,7 @@ class IsaacLabSimulator(OneSceneSimulator):
         else:
             self.world.robot.command_torque(self.joint_torque())
         self.world.step(physics_steps)
+        self._now = None
 
     def _foot_forces(self) -> Array:
         return self.world.robot.foot_forces()

@@ -1,0 +1,126 @@
+"""What the environment over Isaac Lab costs: its speed beside that of PhysX alone, and the first and second start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from asap_core.environments.reference import ReferenceMotion
+from asap_core.environments.settings import TrackingSettings
+from asap_core.environments.tracking import TrackingEnv
+from asap_core.errors import StageError
+from asap_core.motions.robot import RobotMotion
+from asap_core.motions.tables import Source
+from asap_core.progress import track
+from asap_core.robots import get_profile
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.profile import RobotProfile
+from asap_core.simulators.isaaclab.runtime import require_isaaclab, shares_physx
+from asap_core.simulators.isaaclab.scene import standing_height
+from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
+from asap_core.simulators.physx_world import physx_engine
+
+_ROBOTS = 16
+_ROUNDS = 31
+_STEPS = 10
+"""Control steps that are timed in a round: few, so that each way meets the same load."""
+_STEADY = PhysicsSettings(kp_factor={"ankle": 40.0}, kd_factor={"ankle": 30.0})
+"""Robots that stand without a policy, so that all do the same."""
+_START = """
+import numpy
+from asap_core.robots import get_profile
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
+profile = get_profile("g1_23dof")
+simulator = IsaacLabSimulator(profile, PhysicsSettings(), 16)
+simulator.step(numpy.tile(profile.default_joint_pos, (16, 1)))
+"""
+
+
+def bench(tracking: TrackingSettings) -> dict[str, float]:
+    """Control steps of 16 standing robots per second of the process's CPU time, and seconds of starts.
+
+    `physx`: PhysX alone, targets written and four physics steps taken. `simulator`: `IsaacLabSimulator.step`.
+    `environment`: `TrackingEnv.step` over it. All three in turn on the same robots; the medians of 31 rounds, and
+    `share`, the median of environment / physx of a round. A start is a process from its beginning to
+    the end of its first control step, imports and all; the first has no compiled kernels.
+
+    Args:
+        tracking: the environment's terms.
+
+    Raises:
+        StageError: Isaac Lab is not installed, it runs in Kit or on a GPU, or a start failed.
+    """
+    require_isaaclab()
+    if not shares_physx("physx"):
+        raise StageError("asap bench isaaclab compares with PhysX on a CPU; Isaac Lab runs in Kit or on a GPU here")
+    speeds = _speeds(tracking)
+    figures = {f"{name}_steps_per_s": float(np.median(found)) for name, found in speeds.items()}
+    figures["share"] = float(np.median(np.divide(speeds["environment"], speeds["physx"])))
+    with tempfile.TemporaryDirectory(prefix="asap-kernels-") as cache:
+        figures["first_start_s"], figures["second_start_s"] = _start(cache), _start(cache)
+    return figures
+
+
+def _speeds(tracking: TrackingSettings) -> dict[str, list[float]]:
+    profile = get_profile("g1_23dof")
+    reference = standing_reference(profile, seconds=60.0)
+    simulator = IsaacLabSimulator(profile, _STEADY, _ROBOTS)
+    environment = TrackingEnv(simulator, profile, reference, tracking, seed=0)
+    target = np.tile(profile.default_joint_pos, (_ROBOTS, 1))
+    action = np.zeros((_ROBOTS, profile.num_joints), np.float32)
+    view, physx = simulator.world.robot.articulation.root_view, physx_engine().physx
+    drive_target = view.get_attribute("articulation_dof_position_target")
+
+    def raw_step() -> None:
+        view.set_attribute("articulation_dof_position_target", drive_target)
+        physx.step_n_sync(_STEADY.substeps, _STEADY.physics_dt)
+
+    rivals: dict[str, Callable[[], object]] = {
+        "physx": raw_step,
+        "simulator": lambda: simulator.step(target),
+        "environment": lambda: environment.step(action),
+    }
+    found: dict[str, list[float]] = {name: [] for name in rivals}
+    with track("rounds", _ROUNDS) as progress:
+        for _ in range(_ROUNDS):
+            for name, step in rivals.items():
+                step()
+                begin = time.process_time()
+                for _ in range(_STEPS):
+                    step()
+                found[name].append(_ROBOTS * _STEPS / (time.process_time() - begin))
+            progress.advance()
+    return found
+
+
+def standing_reference(profile: RobotProfile, seconds: float) -> ReferenceMotion:
+    """The default pose, held."""
+    count = round(seconds / _STEADY.control_dt) + 1
+    motion = RobotMotion(
+        "stand",
+        profile.name,
+        1 / _STEADY.control_dt,
+        np.tile([0.0, 0.0, standing_height(profile)], (count, 1)),
+        np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+        profile.joint_names,
+        np.tile(profile.default_joint_pos, (count, 1)),
+        Source(path="bench", sha256="0" * 64, tool="bench"),
+    )
+    return ReferenceMotion.from_motion(motion, profile, _STEADY.control_dt)
+
+
+def _start(cache: str) -> float:
+    """Seconds of a process that starts Isaac Lab with kernels in `cache`."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-c", _START]
+    child = subprocess.run(command, env=os.environ | {"WARP_CACHE_PATH": cache}, capture_output=True, text=True)
+    if child.returncode != 0:
+        raise StageError(f"a process that starts Isaac Lab failed: {child.stderr.strip()[-500:]}")
+    return time.perf_counter() - begin
