@@ -41,6 +41,7 @@ def _at_start(settings: TrackingSettings, profile: RobotProfile) -> dict[str, An
 
     drawn = settings.randomisation
     terms: dict[str, Any] = {}
+    values: dict[str, Any]
     if drawn.friction is not None:
         values = {"static_friction_range": drawn.friction, "dynamic_friction_range": drawn.friction}
         fixed = {"restitution_range": (0.0, 0.0), "num_buckets": _SURFACES, "make_consistent": True}

@@ -168,6 +168,23 @@ def test_preset_cpu_is_what_params_yaml_ships(repo_root):
     assert set(preset) == set(yaml.safe_load((repo_root / "presets" / "asap.yaml").read_text()))
 
 
+def test_presets_of_isaac_lab_go_on_top_of_asap_and_of_what_ships(repo_root, tmp_path):
+    file = tmp_path / "params.yaml"
+    for first, preset in (("asap", "isaaclab"), ("cpu", "isaaclab-cpu")):
+        shutil.copy(repo_root / "params.yaml", file)
+        apply_preset(file, first, repo_root / "presets")
+        before = load_params(file)
+        apply_preset(file, preset, repo_root / "presets")
+        params = load_params(file)
+        assert params.simulation == before.simulation.model_copy(update={"backend": "isaaclab"})
+        assert params.tracking == before.tracking
+        if preset == "isaaclab":
+            assert params.ppo == before.ppo.model_copy(update={"device": "cuda"})
+            assert (params.ppo.num_envs, params.ppo.steps_per_env, params.ppo.hidden) == (4096, 24, (512, 256, 128))
+        else:
+            assert (params.ppo.num_envs, params.ppo.device, params.target.backend) == (16, "cpu", "isaaclab")
+
+
 def test_there_and_back_restores_every_byte(repo_root, tmp_path):
     file = tmp_path / "params.yaml"
     shutil.copy(repo_root / "params.yaml", file)
