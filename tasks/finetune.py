@@ -89,13 +89,13 @@ def _finetune(
         inputs.append(sha256_file(delta))
     state_dir = root / ".asap" / "state" / "finetune" / content_key(*inputs)
     run_seed = params.seed + 1000 * (seed + 1)
-    trainer = _trainer(params, reference, start, run_seed, correction, ranks)
+    trainer = continued_trainer(params, reference, start, run_seed, correction, ranks)
     session = TrainingSession(trainer, contract_of(params, reference), state_dir, params.finetune.checkpoint_every)
     session.run(params.finetune.iterations, f"finetune {arm} seed {seed}", f"finetuned/{arm}/seed_{seed}")
     return session.history, state_dir
 
 
-def _trainer(
+def continued_trainer(
     params: Params,
     reference: ReferenceMotion,
     start: Path,
