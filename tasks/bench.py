@@ -107,6 +107,13 @@ def _isaaclab(root: Path) -> Figures:
     return {**bench(read_params(root).tracking)}
 
 
+def _exchange(root: Path) -> Figures:
+    """Errors of a policy that goes from MuJoCo to Isaac Lab and back, in both; takes minutes."""
+    from tasks.exchange_bench import bench_exchange
+
+    return bench_exchange(root)
+
+
 def _doctor(root: Path) -> Figures:
     """How fast and how right `asap doctor` is, on made clips and, where present, the published ones."""
     from asap_core.motions.doctor.bench import bench
@@ -153,6 +160,16 @@ def _video(root: Path) -> Figures:
     return {f"{name}/{figure}": value for name, row in rows.items() for figure, value in row.items()}
 
 
+def _video_pose2sim(root: Path) -> Figures:
+    """One camera against the triangulation of four on Pose2Sim's demo, by camera; fetches 50 MB the first time."""
+    from asap_core.evaluation.video_bench.pose2sim import bench
+    from asap_core.reconstruction.reconstruct import Choice
+    from asap_core.reconstruction.weights import FOLDER
+
+    rows = bench(root / ".asap" / "pose2sim", Choice(weights=root / FOLDER))
+    return {f"{name}/{figure}": value for name, row in rows.items() for figure, value in row.items()}
+
+
 def _alignment(root: Path) -> Figures:
     """Share of the open-loop error that ways of alignment close on twins, motions held out; takes hours, resumes."""
     from asap_core.evaluation.alignment_bench.bench import bench
@@ -192,6 +209,7 @@ def _best(command: list[str], root: Path) -> float:
 _BENCHES: dict[str, Callable[..., Figures]] = {
     "alignment": _alignment,
     "doctor": _doctor,
+    "exchange": _exchange,
     "ingest": _ingest,
     "ingest-truth": _ingest_truth,
     "isaaclab": _isaaclab,
@@ -204,4 +222,5 @@ _BENCHES: dict[str, Callable[..., Figures]] = {
     "startup": _startup,
     "tracking": _tracking,
     "video": _video,
+    "video-pose2sim": _video_pose2sim,
 }

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from asap_core.errors import InputFileError
 from asap_core.reconstruction.camera import Camera
 from asap_core.reconstruction.landmarks import LandmarkTrack
 
 pytest.importorskip("cv2", reason="extra video absent")
 from asap_core.evaluation.video_bench.draws import HELD_OUT, SIDE, TUNED_ON, bench_motions, draw_shot, made_motion
+from asap_core.evaluation.video_bench.pose2sim import read_qca
 from asap_core.evaluation.video_bench.raw import raw_landmarks
 from asap_core.evaluation.video_bench.score import SCORED, of_keypoints, of_landmarks, of_skeleton, score
 
@@ -123,3 +125,35 @@ def test_the_release_gives_its_held_out_clips(shared_dir: Path) -> None:
     motions = bench_motions(shared_dir)
     assert [motion.name for motion in motions] == [*HELD_OUT, "side_step", "kick"]
     assert max(motion.num_frames for motion in motions) == 150
+
+
+QCA = """<?xml version='1.0' encoding='ASCII'?>
+<calibration><cameras>{cameras}</cameras></calibration>
+"""
+QCA_CAMERA = """<camera model="none" serial="{name}"><fov_video bottom="1919" left="0" right="1087" top="0"/>
+<transform r11="0" r12="-1" r13="0" r21="0" r22="0" r23="1" r31="-1" r32="0" r33="0" x="{x}" y="200" z="1500"/>
+<intrinsic centerPointU="34816" centerPointV="61440" focalLengthU="64000" focalLengthV="64000"
+ radialDistortion1="-6.4" radialDistortion2="3.2" radialDistortion3="0" tangentalDistortion1="0.64"
+ tangentalDistortion2="0.32"/></camera>"""
+
+
+def test_qualisys_camera_sees_what_is_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "Calib.qca.txt"
+    cameras = "".join(QCA_CAMERA.format(name=name, x=x) for name, x in (("cam02", 9000), ("cam01", -3000)))
+    path.write_text(QCA.format(cameras=cameras))
+    first, second = read_qca(path)
+    assert (first.name, second.name) == ("cam01", "cam02")
+    np.testing.assert_allclose(first.centre(), [-3.0, 0.2, 1.5], atol=1e-12)
+    assert first.size == (1088, 1920)
+    np.testing.assert_allclose(first.distortion[:4], [-0.1, 0.05, 0.01, 0.005])
+    assert np.linalg.det(first.rotation) == pytest.approx(1.0)
+    # At (-3, 0.2, 1.5), looking along x with z up: one metre to the left is to the left in the picture, lower is lower.
+    np.testing.assert_allclose(first.seen(np.array([1.0, 1.2, 1.0])), [-1.0, 0.5, 4.0], atol=1e-12)
+    np.testing.assert_allclose(first.project(np.array([1.0, 0.2, 1.5])), [544.0, 960.0], atol=1e-9)
+
+
+def test_another_file_is_no_qualisys_calibration(tmp_path: Path) -> None:
+    path = tmp_path / "Calib.qca.txt"
+    path.write_text("[cam01]\nname = 'cam01'\n")
+    with pytest.raises(InputFileError, match="no Qualisys calibration"):
+        read_qca(path)
