@@ -155,7 +155,7 @@ class _OpenCvLoader(yaml.SafeLoader):
 
 
 def _opencv_matrix(loader: yaml.SafeLoader, node: yaml.Node) -> list[list[float]]:
-    fields = loader.construct_mapping(node, deep=True)  # type: ignore[arg-type]
+    fields = loader.construct_mapping(node, deep=True)
     return np.reshape(fields["data"], (int(fields["rows"]), int(fields["cols"]))).tolist()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 
 from asap_core.errors import StageError
 from asap_core.motions.human import HumanMotion
@@ -13,20 +14,29 @@ from asap_core.motions.tables import Source
 from asap_core.reconstruction.body import BodyState, Pose, shaped
 from asap_core.reconstruction.camera import Camera, Known
 from asap_core.reconstruction.contacts import standing, still
-from asap_core.reconstruction.first_guess import distances, first_state, hip_sights, metric_scale, towards
+from asap_core.reconstruction.first_guess import distances, facing, first_state, hip_sights, metric_scale, towards
 from asap_core.reconstruction.joint_confidence import joint_confidence
 from asap_core.reconstruction.landmarks import LandmarkTrack
-from asap_core.reconstruction.markers import SOLE_LANDMARKS, columns, landmark_points, sole_points, used_landmarks
+from asap_core.reconstruction.markers import (
+    SOLE_LANDMARKS,
+    columns,
+    depth_errors,
+    landmark_points,
+    sole_points,
+    used_landmarks,
+)
 from asap_core.reconstruction.residuals import Evidence, Prior, Scene
 from asap_core.reconstruction.scene_prior import Estimate, estimates, first_scene, free_variables, scene_prior
 from asap_core.reconstruction.sequence import coarse_stride, iterate, one_thread, refine, with_contacts
 from asap_core.reconstruction.sides import exchanged, with_sides
-from asap_core.rotations import Array
+from asap_core.rotations import Array, quat_to_matrix
 
 _LANDMARK = 0.012
 """m by which a landmark is off in the image plane."""
-_DEPTH = 0.10
-"""m by which the network's guess is off along the line of sight."""
+_DEPTH = 1.3
+"""Factor of the network's spread along the line of sight; its errors are alike in many frames."""
+_FACING = 0.2
+"""s over which the body's heading is smoothed."""
 _GUESS = 0.10
 """m by which the first guess's landmarks are off."""
 _SEEN = 0.2
@@ -140,19 +150,27 @@ def _metres_per_pixel(sights: _Sights, scene: Scene) -> Array:
 
 def _evidence(sights: _Sights, scene: Scene) -> Evidence:
     """Pixels and relative depths; no contacts."""
-    scale = metric_scale(sights.metric, sights.confidence, scene.shape)
     worth = _metres_per_pixel(sights, scene)[:, None]
     nothing = np.zeros_like(sights.confidence)
     return Evidence(
         sights.fps,
         sights.pixels,
         sights.confidence * (worth / _LANDMARK) ** 2,
-        scale * sights.metric[..., 2],
-        sights.depth_confidence / _DEPTH**2,
+        _depths(sights, scene),
+        sights.depth_confidence / (_DEPTH * depth_errors()[:, 1]) ** 2,
         np.zeros_like(sights.metric),
         nothing,
         np.zeros((len(nothing), len(SOLE_LANDMARKS))),
     )
+
+
+def _depths(sights: _Sights, scene: Scene) -> Array:
+    """(T, P) along the line of sight from the middle of the hips, m, less what the network usually errs by."""
+    scale = metric_scale(sights.metric, sights.confidence, scene.shape)
+    ahead = quat_to_matrix(facing(sights.metric))[:, 2, 2]
+    ahead = gaussian_filter1d(ahead, max(_FACING * sights.fps, 0.5), mode="nearest")
+    stature = float(np.exp(scene.shape[0]))
+    return np.asarray(scale * sights.metric[..., 2] - stature * ahead[:, None] * depth_errors()[:, 0])
 
 
 def _first_points(sights: _Sights, scene: Scene) -> Array:

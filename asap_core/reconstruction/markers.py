@@ -9,6 +9,7 @@ import numpy as np
 from asap_core.motions.skeleton import INDEX
 from asap_core.reconstruction.body import Points
 from asap_core.reconstruction.landmarks import LANDMARK_NAMES
+from asap_core.rotations import Array
 
 _LEFT_OR_MIDDLE = {
     "nose": ("Head", (0.0, 0.001, 0.107)),
@@ -26,6 +27,20 @@ _LEFT_OR_MIDDLE = {
 walks, kicks and side jumps (level 1 of ASAP's clips), whose joints are known; median misfit 5 to 15 mm."""
 _SOLE = (("L_Ankle", (0.0, -0.072, -0.04)), ("L_Ankle", (0.0, -0.072, 0.13)))
 """Under the heel and under the ball of the left foot."""
+_DEPTH_ERROR = {
+    "nose": (0.134, 0.083),
+    "left_ear": (0.109, 0.084),
+    "left_shoulder": (0.126, 0.069),
+    "left_elbow": (0.108, 0.072),
+    "left_wrist": (0.126, 0.115),
+    "left_hip": (0.0, 0.017),
+    "left_knee": (0.050, 0.060),
+    "left_ankle": (0.010, 0.101),
+    "left_heel": (0.058, 0.108),
+    "left_foot_index": (0.007, 0.122),
+}
+"""How far BlazePose puts a landmark too far ahead of the body, and the spread that remains of its depth, m: from the
+same renders, in which it lets the whole upper body lean forward."""
 SOLE_LANDMARKS = ("left_heel", "left_foot_index", "right_heel", "right_foot_index")
 """The landmarks that show whether these points and their mirror images move."""
 
@@ -39,6 +54,13 @@ def used_landmarks() -> tuple[int, ...]:
     """Indices of the landmarks that the lift uses, in `LANDMARK_NAMES`."""
     names = [*_LEFT_OR_MIDDLE, *(n.replace("left", "right") for n in _LEFT_OR_MIDDLE if n.startswith("left"))]
     return tuple(sorted(LANDMARK_NAMES.index(name) for name in names))
+
+
+@cache
+def depth_errors() -> Array:
+    """(P, 2) for each used landmark how far its depth is off in the direction the body faces, and its spread, m."""
+    names = [LANDMARK_NAMES[index].replace("right", "left") for index in used_landmarks()]
+    return np.array([_DEPTH_ERROR[name] for name in names])
 
 
 @cache

@@ -29,6 +29,8 @@ from asap_core.rotations import Array
 _POINT = 0.02
 """m by which a triangulated landmark is off."""
 _FIRST_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 5
+_ABOVE = 1.0
+"""m over the ground at which the person is fitted before the ground is known, so that it plays no part."""
 _UPRIGHT = 0.9
 """Least cosine between the person's mean axis and the world's."""
 
@@ -149,6 +151,7 @@ def _evidence(views: Views) -> Evidence:
         if len(seen):
             for axis in range(3):
                 joined[:, column, axis] = np.interp(at, seen, points[seen, column, axis])
+    joined[..., 2] += _ABOVE - joined[..., 2].min()
     nothing = np.zeros((frames, len(used)))
     pixels = np.zeros((frames, len(used), 2))
     contacts = np.zeros((frames, len(SOLE_LANDMARKS)))

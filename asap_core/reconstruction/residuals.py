@@ -6,6 +6,7 @@ Each is divided by what it is expected to be, so that a cost of 1 is one standar
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class Evidence:
 
     def part(self, frames: slice) -> Evidence:
         """Some of the frames; a stride lowers the rate."""
-        arrays = {name: value[frames] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays: dict[str, Any] = {k: value[frames] for k, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, fps=self.fps / (frames.step or 1), **arrays)
 
 

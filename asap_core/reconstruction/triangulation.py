@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.reconstruction.calibration import CalibratedCamera
 from asap_core.rotations import Array
@@ -81,7 +82,7 @@ def _offsets(cameras: Sequence[CalibratedCamera], rays: Array, places: Array) ->
     return seen[..., :2] / depth - rays
 
 
-def _trust(offsets: Array, seen: Array) -> Array:
+def _trust(offsets: Array, seen: NDArray[np.bool_]) -> Array:
     """(C, N) from 0 to 1 by Geman-McClure's weight."""
     size = np.linalg.norm(offsets, axis=-1) / (_TOLERANCE / 1000.0)
     return np.where(seen, 1.0 / (1.0 + size**2) ** 2, 0.0)
