@@ -18,7 +18,6 @@ from asap_core.reconstruction.pose_network import Pose, PoseNetwork
 from asap_core.reconstruction.prefetch import prefetched
 from asap_core.reconstruction.video_file import Frame, Image, VideoInfo, probe, read_frames
 from asap_core.reconstruction.weights import FOLDER
-from asap_core.rotations import Array
 
 Model = Literal["full", "heavy"]
 LONGEST_GAP = 1.0
@@ -143,16 +142,17 @@ class SceneChanges:
     """Tells a cut from motion by the difference of thumbnails."""
 
     def __init__(self) -> None:
-        self._before: Array | None = None
+        self._before: Image | None = None
         self._usual: deque[float] = deque(maxlen=8)
 
     def begins(self, thumbnail: Image) -> bool:
         """Whether this picture begins another scene than the one before it."""
-        now = thumbnail.astype(float) / 255
-        before, self._before = self._before, now
+        import cv2
+
+        before, self._before = self._before, thumbnail
         if before is None:
             return False
-        change = float(np.abs(now - before).mean())
+        change = float(cv2.absdiff(thumbnail, before).mean()) / 255
         usual = float(np.median(self._usual)) if self._usual else 0.0
         self._usual.append(change)
         return change > max(_CUT_LEVEL, _CUT_RATIO * usual)
