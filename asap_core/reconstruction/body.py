@@ -229,8 +229,6 @@ NEUTRAL_BALLS = rotvec_to_quat(
 """(5, 4) a relaxed stand; the pelvis is not used."""
 NEUTRAL_ANGLES = np.array([0.1] + [0.0] * 9 + [0.4, 0.4, 0.2, 0.2] + [0.0] * 4)
 """(18,) rad."""
-FACING_X = quat_mul(rotvec_to_quat(np.array([0.0, 0.0, np.pi / 2])), rotvec_to_quat(np.array([np.pi / 2, 0.0, 0.0])))
-"""wxyz of a pelvis that stands upright in the world and faces x."""
 
 
 @dataclass(frozen=True)

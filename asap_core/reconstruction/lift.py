@@ -43,6 +43,7 @@ _SEEN = 0.2
 """Confidence below which a foot is not said to stand."""
 _GUESS_STEPS, _EASY_STEPS, _COARSE_STEPS, _FINE_STEPS = 8, 8, 10, 5
 _EASE = 5.0
+"""Factor of a standing sole's distance from the ground while the ground is not known yet."""
 _LOWEST = 0.2
 """m; no camera is taken to be lower, unless it is known to be."""
 _SCENE = 60.0
@@ -66,7 +67,7 @@ class Lift:
     camera: Camera | None
     """None where several were calibrated."""
     landmarks: Array
-    """(T, 20, 3) the used landmarks (`markers.used_landmarks`) on the fitted body, world, m."""
+    """(T, P, 3) the used landmarks (`markers.used_landmarks`) on the fitted body, world, m."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,16 @@ def lift(track: LandmarkTrack, known: Known, name: str = "video", source: Source
 
 
 def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift:
-    sights = _sights(track)
+    turned = exchanged(track)
+    track = with_sides(track, turned)
+    sights = _sights(track, turned)
     prior = scene_prior(track.width, track.height, track.focal, known)
-    start = _every(sights, 1, round(_SCENE * sights.fps))
+    start = _start(sights, track.found)
     scene, coarse = _solve_scene(start, prior, first_scene(prior, track.width, track.height))
     if len(start.pixels) < len(sights.pixels):
         coarse = _solve_coarse(sights, prior, scene)
     evidence = _evidence(sights, scene)
-    stride = coarse_stride(sights.fps)
+    stride = coarse_stride(sights.fps, len(sights.pixels))
     state = coarse.refined(stride, len(sights.pixels))
     contacts = _contacts(state, scene, sights)
     state = refine(state, scene, with_contacts(evidence, contacts, 1.0), prior, _FINE_STEPS)
@@ -115,10 +118,8 @@ def _lift(track: LandmarkTrack, known: Known, name: str, source: Source) -> Lift
     return Lift(motion, confidence, ~track.found, contacts, found, scene.camera, landmarks)
 
 
-def _sights(track: LandmarkTrack) -> _Sights:
-    """Gaps are joined linearly, with no confidence; where the sides were exchanged, depths are not believed."""
-    turned = exchanged(track)
-    track = with_sides(track, turned)
+def _sights(track: LandmarkTrack, turned: NDArray[np.bool_]) -> _Sights:
+    """Gaps are joined linearly, with no confidence; where the sides had been exchanged, depths are not believed."""
     used = list(used_landmarks())
     frames = len(track.times)
     at, seen = np.arange(frames), np.flatnonzero(track.found)
@@ -179,10 +180,23 @@ def _first_points(sights: _Sights, scene: Scene) -> Array:
     return seen @ scene.camera.rotation() + np.array([0.0, 0.0, scene.camera.height])
 
 
-def _every(sights: _Sights, stride: int, frames: int | None = None) -> _Sights:
-    """Every `stride`-th of the first `frames` frames."""
-    part = {name: value[:frames:stride] for name, value in vars(sights).items() if isinstance(value, np.ndarray)}
-    return replace(sights, fps=sights.fps / stride, **part)
+def _part(sights: _Sights, frames: slice) -> _Sights:
+    """Some of the frames; a stride lowers the rate."""
+    part = {name: value[frames] for name, value in vars(sights).items() if isinstance(value, np.ndarray)}
+    return replace(sights, fps=sights.fps / (frames.step or 1), **part)
+
+
+def _few(sights: _Sights) -> _Sights:
+    return _part(sights, slice(None, None, coarse_stride(sights.fps, len(sights.pixels))))
+
+
+def _start(sights: _Sights, found: NDArray[np.bool_]) -> _Sights:
+    """A long clip's first minute with the person; a short clip as it is."""
+    frames = round(_SCENE * sights.fps)
+    if len(found) <= frames:
+        return sights
+    begin = int(found.argmax())
+    return _part(sights, slice(begin, begin + frames))
 
 
 def _guess(few: _Sights, scene: Scene) -> Evidence:
@@ -196,7 +210,7 @@ def _guess(few: _Sights, scene: Scene) -> Evidence:
 
 def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, BodyState]:
     """The scene, and the motion at the coarse rate."""
-    few = _every(sights, coarse_stride(sights.fps))
+    few = _few(sights)
     guess, free = _guess(few, scene), free_variables(prior)
     state, _ = iterate(first_state(guess.points), scene, guess, prior, np.zeros_like(free), _GUESS_STEPS)
     resting = _resting(few, scene)
@@ -211,7 +225,7 @@ def _solve_scene(sights: _Sights, prior: Prior, scene: Scene) -> tuple[Scene, Bo
 
 def _solve_coarse(sights: _Sights, prior: Prior, scene: Scene) -> BodyState:
     """The motion at the coarse rate in a scene that is settled, window by window."""
-    few = _every(sights, coarse_stride(sights.fps))
+    few = _few(sights)
     guess = _guess(few, scene)
     state = refine(first_state(guess.points), scene, guess, prior, _GUESS_STEPS)
     easy = with_contacts(_evidence(few, scene), _contacts(state, scene, few), _EASE)

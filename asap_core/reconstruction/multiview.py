@@ -123,7 +123,7 @@ def _fit(views: Views, first: LandmarkTrack, known: Known, name: str, source: So
     free = free_variables(prior)
     free[: len(free) - len(scene.shape)] = False
     evidence = _evidence(views)
-    stride = coarse_stride(views.fps)
+    stride = coarse_stride(views.fps, len(views.landmarks))
     few = evidence.part(slice(None, None, stride))
     state, _ = iterate(first_state(few.points), scene, few, prior, np.zeros_like(free), _FIRST_STEPS)
     state, scene = iterate(state, scene, few, prior, free, _COARSE_STEPS)

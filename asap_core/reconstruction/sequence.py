@@ -52,9 +52,10 @@ def iterate(
     return state, scene
 
 
-def coarse_stride(fps: float) -> int:
-    """Of the frames that are solved first."""
-    return max(1, round(fps / _COARSE_RATE))
+def coarse_stride(fps: float, frames: int) -> int:
+    """Of the frames that are solved first; 1 for a clip of few frames."""
+    stride = max(1, round(fps / _COARSE_RATE))
+    return stride if frames > 4 * stride else 1
 
 
 def refine(state: BodyState, scene: Scene, evidence: Evidence, prior: Prior, steps: int) -> BodyState:
