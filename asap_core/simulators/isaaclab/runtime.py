@@ -28,8 +28,8 @@ def require_isaaclab() -> None:
     """
     if find_spec("isaaclab") is None:
         raise StageError(
-            "simulation.backend isaaclab: Isaac Lab is not installed; in an environment of Python 3.12, "
-            "`make install EXTRAS=dev,robot,isaaclab`, or `make test-isaaclab`, which makes one of its own"
+            "simulation.backend isaaclab: Isaac Lab is not installed; it needs Python 3.12: `make isaaclab` makes an "
+            "environment of its own, .venv-isaaclab"
         )
     found = version("isaaclab")
     if not found.startswith(_VERSION):

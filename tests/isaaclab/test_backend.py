@@ -1,0 +1,143 @@
+"""The Isaac Lab backend itself: what the parity suite (tests/simulators) cannot ask of every engine."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from asap_core.errors import StageError
+from asap_core.robots import get_profile
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.robots.usd import ground_usda, robot_usda
+from asap_core.simulators.factory import make_simulator
+from asap_core.simulators.isaaclab import runtime
+from asap_core.simulators.protocol import RobotState
+from asap_core.simulators.settings import SimulationSettings
+
+PROFILE = get_profile("g1_23dof")
+PRESENT = find_spec("isaaclab") is not None
+needs_isaaclab = pytest.mark.skipif(not PRESENT, reason="Isaac Lab absent")
+
+
+def standing(n: int) -> RobotState:
+    zeros = np.zeros((n, 3))
+    return RobotState(
+        root_pos=zeros + np.array([0.0, 0.0, 0.784]),
+        root_quat=np.tile([1.0, 0, 0, 0], (n, 1)),
+        root_lin_vel=zeros.copy(),
+        root_ang_vel=zeros.copy(),
+        joint_pos=np.tile(PROFILE.default_joint_pos, (n, 1)),
+        joint_vel=np.zeros((n, PROFILE.num_joints)),
+    )
+
+
+@pytest.mark.skipif(PRESENT, reason="Isaac Lab is installed")
+@pytest.mark.parametrize("backend", ["isaaclab", "isaaclab_newton"])
+def test_missing_isaac_lab_is_named_with_the_way_to_it(backend):
+    with pytest.raises(StageError, match=r"Isaac Lab is not installed; .*`make isaaclab`"):
+        make_simulator(PROFILE, SimulationSettings(backend=backend), 1)
+
+
+def test_files_for_isaac_lab_stand_alone():
+    """Nothing in them points out of their default prim, and the robot weighs what the profile says."""
+    text = robot_usda(PROFILE, PhysicsSettings())
+    targets = [part.split(">")[0] for part in text.split("<")[1:]]
+    assert targets
+    assert all(target.startswith("/robot/") for target in targets)
+    masses = [float(line.split("=")[1]) for line in text.splitlines() if "float physics:mass" in line]
+    assert sum(masses) == pytest.approx(sum(link.mass for link in (*PROFILE.links, *PROFILE.fixed_links)))
+    assert "</ground_root/ground_material>" in ground_usda()
+    assert text.count("{") == text.count("}")
+
+
+@needs_isaaclab
+def test_another_version_is_refused(monkeypatch):
+    monkeypatch.setattr(runtime, "version", lambda _: "2.3.0")
+    with pytest.raises(StageError, match=r"Isaac Lab 2\.3\.0 is installed, expected 3\.0\.x"):
+        runtime.require_isaaclab()
+
+
+@needs_isaaclab
+def test_the_first_start_says_that_kernels_are_compiled(monkeypatch, tmp_path):
+    said: list[str] = []
+    monkeypatch.setattr(runtime, "_mark", lambda engine: tmp_path / "cache" / engine)
+    monkeypatch.setattr(runtime, "say", said.append)
+    with pytest.raises(ValueError), runtime.starting("newton"):
+        raise ValueError
+    assert not (tmp_path / "cache").exists()
+    with runtime.starting("newton"):
+        assert "newton: compiling kernels" in said[-1]
+    count = len(said)
+    with runtime.starting("newton"):
+        pass
+    assert len(said) == count
+
+
+@needs_isaaclab
+def test_physx_alone_and_in_isaac_lab_is_one_engine():
+    """The same scene, handed to and fro in one process: single precision apart after 0.2 s in the air."""
+    states, target = standing(3), np.tile(PROFILE.default_joint_pos + 0.1, (3, 1))
+    states.root_pos[:, 2] = 5.0
+    ends = []
+    for backend in ("physx", "isaaclab", "physx", "isaaclab"):
+        simulator = make_simulator(PROFILE, SimulationSettings(backend=backend), 3)
+        simulator.set_state(np.arange(3), states)
+        for _ in range(10):
+            simulator.step(target)
+        ends.append(simulator.state.joint_pos)
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], atol=1e-5)
+
+
+@needs_isaaclab
+def test_a_simulation_of_somebody_else_is_not_taken_away():
+    from isaaclab.sim import SimulationCfg, SimulationContext
+
+    make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 1)
+    mine = make_simulator(PROFILE, SimulationSettings(backend="physx"), 1)
+    mine.set_state(np.arange(1), standing(1))
+    other = SimulationContext(SimulationCfg(device="cpu", physics=runtime.physics_cfg("physx", True)))
+    try:
+        with pytest.raises(StageError, match="one simulation a process"):
+            make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 1)
+    finally:
+        other.clear_instance()
+    make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 1)
+
+
+@needs_isaaclab
+def test_a_correction_acts_at_each_physics_step():
+    """A constant one is the same as a target that much farther; it is asked at 0, 5, 10 and 15 ms."""
+    times: list[float] = []
+
+    def farther(state: RobotState, joint_target: np.ndarray, time_s: float) -> np.ndarray:
+        times.append(time_s)
+        return np.full_like(joint_target, 0.05)
+
+    simulator = make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 2)
+    ends = []
+    for target, correction in ((0.05, None), (0.0, farther)):
+        simulator.set_state(np.arange(2), standing(2))
+        simulator.step(np.tile(PROFILE.default_joint_pos + target, (2, 1)), correction)
+        ends.append(simulator.state.joint_pos)
+    assert times == pytest.approx([0.0, 0.005, 0.01, 0.015])
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-6)
+
+
+@pytest.mark.skipif(not PRESENT or not runtime.uses_kit("physx"), reason="Isaac Sim or a GPU absent")
+def test_isaac_sim_is_used_where_it_is():
+    assert type(runtime.physics_cfg("physx", True)).__name__ == "PhysxCfg"
+    simulator = make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 2)
+    simulator.set_state(np.arange(2), standing(2))
+    assert simulator.foot_contact().all()
+
+
+@needs_isaaclab
+def test_without_kit_physics_runs_on_ovphysx_or_newton():
+    if runtime.uses_kit("physx"):
+        pytest.skip("Isaac Sim present")
+    assert type(runtime.physics_cfg("physx", True)).__name__ == "OvPhysxCfg"
+    assert runtime.physics_cfg("newton", True).solver_cfg.integrator == "implicitfast"
+    assert runtime.physics_cfg("newton", False).solver_cfg.integrator == "euler"
