@@ -233,8 +233,10 @@ def test_tumbling_robots_move_alike_under_altered_physics(pair, case, drive):
             sim = put(simulator(backend, 4, drive=drive, physics_dt=dt, **CASES[case]), tumbling(4))
             ends.append(run(sim, sim.state.joint_pos + 0.05, 10).joint_pos)
         difference.append(np.abs(ends[1] - ends[0]).max())
+        if difference[0] < ROUNDING:
+            return
     assert difference[0] < 0.003
-    assert difference[1] < 0.55 * difference[0] or max(difference) < ROUNDING
+    assert difference[1] < 0.55 * difference[0]
 
 
 def test_altered_physics_is_not_the_nominal(backend):

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,8 +79,7 @@ def physics_cfg(engine: Engine, implicit: bool) -> Any:
 def prepare(engine: Engine) -> None:
     """Set what must be set before the first simulation of this process; Kit is started where it is used."""
     require_isaaclab()
-    import warp
-
+    warp = _warp()
     warp.config.log_level = warp.LOG_WARNING
     warp.init()
     if not warp.is_cuda_available():
@@ -123,7 +123,10 @@ def starting(engine: Engine) -> Iterator[None]:
 
 def _mark(engine: Engine) -> Path:
     """A file beside warp's compiled kernels, so that both go together."""
-    import warp
-
     where = "gpu" if device() != "cpu" else "cpu"
-    return Path(warp.config.kernel_cache_dir) / f"asap-isaaclab-{version('isaaclab')}-{engine}-{where}"
+    return Path(_warp().config.kernel_cache_dir) / f"asap-isaaclab-{version('isaaclab')}-{engine}-{where}"
+
+
+def _warp() -> Any:
+    """Untyped where it is installed, absent elsewhere."""
+    return import_module("warp")

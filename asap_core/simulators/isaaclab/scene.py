@@ -85,7 +85,7 @@ def standing_height(profile: RobotProfile) -> float:
     """m, of the root over the lowest sole point in the default pose."""
     kinematics = Kinematics(profile)
     links = kinematics.forward(np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), profile.default_joint_pos[None])
-    return -float(kinematics.sole_points(links)[..., 2].min())
+    return -float(np.min(kinematics.sole_points(links)[..., 2]))
 
 
 def _file(name: str, text: str) -> Path:
