@@ -27,7 +27,7 @@ from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.ranks import Ranks
 from asap_core.training.session import TrainingSession
 from tasks import pretrain
-from tasks.finetune import _trainer
+from tasks.finetune import continued_trainer
 from tasks.policy import evaluate_policy
 from tests.robot_motions import knee_bend, knee_bend_reference
 
@@ -152,7 +152,7 @@ def test_fine_tuning_keeps_the_distance_at_which_pretraining_ended(params, tmp_p
     trainer.env.penalty_scale.value = 0.9
     TrainingSession(trainer, contract_of(params), tmp_path / "state", 1).run(1, "pretraining")
     ended = trainer.env.curriculum.distance
-    env = _trainer(params, BOTH.motions[1], tmp_path / "state" / "checkpoint.pt", 7, None, Ranks()).env
+    env = continued_trainer(params, BOTH.motions[1], tmp_path / "state" / "checkpoint.pt", 7, None, Ranks()).env
     assert env.curriculum.distance == ended
     assert env.penalty_scale.value == 0.9
     for share in (1.0, 0.0):
