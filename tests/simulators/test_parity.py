@@ -328,7 +328,7 @@ def test_stances_agree(pair):
     assert pitch[1] == pytest.approx(pitch[0], abs=0.02)
 
 
-@pytest.mark.parametrize("backend", ["physx", "genesis"])
+@pytest.mark.parametrize("backend", ["physx", "genesis", "isaaclab"])
 def test_self_collision_is_one_for_all_robots_of_a_scene(backend):
     need(backend)
     each = [PhysicsSettings(), PhysicsSettings(self_collision=True)]

@@ -83,11 +83,7 @@ class IsaacLabWorld:
         """Give the process's simulation up; the state is remembered first."""
         self._on_leave()
         _attached.clear()
-        self._scene, self._robot = None, None
-        self._simulation.clear_instance()
-        self._simulation = None
-        if shares_physx(self._engine):
-            physx_engine().release(self)
+        self._drop()
 
     def _build(self) -> None:
         from isaaclab.scene import InteractiveScene
@@ -105,8 +101,19 @@ class IsaacLabWorld:
             physics=physics_cfg(self._engine, self._physics.drive == "implicit"),
         )
         self._simulation = SimulationContext(cfg)
-        self._scene = InteractiveScene(scene_cfg(self._profile, self._physics, self._num_envs))
+        try:
+            self._scene = InteractiveScene(scene_cfg(self._profile, self._physics, self._num_envs))
+            if shares_physx(self._engine):
+                set_up_ovphysx(self._simulation, self)
+            self._simulation.reset()
+            self._robot = SceneRobot(self._scene, self._profile)
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        self._scene, self._robot = None, None
+        self._simulation.clear_instance()
+        self._simulation = None
         if shares_physx(self._engine):
-            set_up_ovphysx(self._simulation, self)
-        self._simulation.reset()
-        self._robot = SceneRobot(self._scene, self._profile)
+            physx_engine().release(self)
