@@ -131,7 +131,7 @@ def _fit(views: Views, first: LandmarkTrack, known: Known, name: str, source: So
     evidence, state = _grounded(evidence, state, scene)
     contacts = evidence.contacts > 0
     state = refine(state, scene, evidence, prior, _FINE_STEPS)
-    bridged = ~(views.confidence > 0).any(axis=1)
+    bridged = np.asarray((views.confidence <= 0).all(axis=1))
     confidence = joint_confidence(views.confidence)
     motion = HumanMotion(
         name, views.fps, state.joint_rotations(), state.root, shaped(scene.shape), source, confidence=confidence
@@ -195,7 +195,8 @@ def compare_with_triangulation(
     result = lift(tracks[chosen], known)
     found, true = result.landmarks[: len(views.landmarks)], views.landmarks[: len(result.landmarks), used]
     hips = columns("left_hip", "right_hip")
-    seen = np.isfinite(true).all(axis=-1) & np.isfinite(true[:, hips]).all(axis=(1, 2))[:, None]
+    whole = np.isfinite(true).all(axis=-1)
+    seen = np.asarray(whole & whole[:, hips].all(axis=1, keepdims=True))
     own, other = (a - a[:, hips].mean(axis=1, keepdims=True) for a in (found, true))
     turn = _heading(own[seen], other[seen])
     error = 1e3 * np.linalg.norm(own @ turn.T - other, axis=-1)
