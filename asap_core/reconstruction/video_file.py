@@ -28,6 +28,9 @@ _FULL_FRAME_DIAGONAL = 43.27
 _ENDS_EARLY = 0.25
 """s by which a file may end before the time that its header promises."""
 
+_MOST_DAMAGE = 1000
+"""Packets that cannot be decoded, after which reading ends."""
+
 Image = NDArray[np.uint8]
 
 
@@ -105,7 +108,7 @@ def read_frames(info: VideoInfo, start: float | None, end: float | None, notes: 
     What is damaged is left out; `notes` says so in the end.
     """
     least = 1 / MOST_FRAMES_PER_S * (1 - 1 / 8)
-    damaged: list[str] = []
+    damaged: list[float] = []
     last, passed_over, used = -math.inf, 0, 0
     time = -1 / info.rate
     with _opened(info.path) as (container, stream):
@@ -126,8 +129,9 @@ def read_frames(info: VideoInfo, start: float | None, end: float | None, notes: 
         else:
             if info.duration is not None and end is None and time + 1 / info.rate < info.duration - _ENDS_EARLY:
                 notes.append(f"the file breaks off at {time:.2f} s of {info.duration:.2f} s; what can be read is used")
-    if damaged:
-        notes.append(f"{len(damaged)} damaged pictures were left out, the first after {damaged[0]} s")
+    wanted = [at - info.first for at in damaged if start is None or at - info.first >= start]
+    if wanted:
+        notes.append(f"{len(wanted)} damaged pictures were left out, the first after {wanted[0]:.2f} s")
     if passed_over:
         notes.append(f"{used} of {used + passed_over} pictures are used, at most {MOST_FRAMES_PER_S:g} per second")
 
@@ -155,7 +159,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
         yield container, streams[0]
 
 
-def _decoded(container: Any, stream: Any, damaged: list[str]) -> Iterator[Any]:
+def _decoded(container: Any, stream: Any, damaged: list[float]) -> Iterator[Any]:
     """Pictures in the order they are shown; damaged ones are left out, and `damaged` gets the time before each."""
     import av
 
@@ -168,8 +172,8 @@ def _decoded(container: Any, stream: Any, damaged: list[str]) -> Iterator[Any]:
         except av.EOFError:
             return
         except av.FFmpegError:
-            damaged.append(f"{last:.2f}")
-            if len(damaged) > 1000:
+            damaged.append(last)
+            if len(damaged) > _MOST_DAMAGE:
                 return
             continue
         if packet is None:
@@ -177,7 +181,7 @@ def _decoded(container: Any, stream: Any, damaged: list[str]) -> Iterator[Any]:
         for frame in frames:
             last = frame.time if frame.pts is not None else last
             if frame.is_corrupt:
-                damaged.append(f"{last:.2f}")
+                damaged.append(last)
             else:
                 yield frame
 
