@@ -22,7 +22,8 @@ def write_mp4(frames: Iterable[Image], fps: float, path: Path, crf: int = 20) ->
             if stream is None:
                 rate = Fraction(fps).limit_denominator(1001)
                 stream = container.add_stream("libx264", rate=rate, options=_OPTIONS | {"crf": str(crf)})
-                stream.height, stream.width, stream.pix_fmt = *image.shape[:2], "yuv420p"
+                stream.height, stream.width = image.shape[:2]
+                stream.pix_fmt = "yuv420p"
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
         if stream is not None:
             container.mux(stream.encode())

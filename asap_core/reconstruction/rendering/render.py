@@ -91,4 +91,4 @@ def render(shot: Shot, seed: int = 0) -> Iterator[Image]:
     for vertices in shot.vertices():
         picture = draw_shadow(scene, shot.camera, shot.body, vertices)
         draw_body(picture, shot.camera, shot.body, vertices, colours)
-        yield cv2.GaussianBlur(picture, (3, 3), 0.6)
+        yield cv2.GaussianBlur(picture, (3, 3), 0.6).astype(np.uint8)
