@@ -164,6 +164,9 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 @app.command()
 def bench(
     name: Annotated[str, typer.Argument(help="doctor, ingest, retarget, screen, …; any other name lists them.")],
+    only: Annotated[str | None, typer.Option(help="tracking: one part, speed, squat, walk or jump.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="tracking: trainings of each clip.", show_default="3")] = None,
+    minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:
@@ -172,7 +175,8 @@ def bench(
     from tasks.stages import limit_threads
 
     limit_threads()
-    figures = run_bench(name, root)
+    given = {"only": only, "seeds": seeds, "minutes": minutes}
+    figures = run_bench(name, root, **{key: value for key, value in given.items() if value is not None})
     if as_json or not all("/" in key for key in figures):
         _show(figures, as_json, title=f"bench {name}")
     else:

@@ -149,16 +149,24 @@ class TrackingEnv:
 
     def step(self, action: Array) -> StepResult:
         """Apply raw actions (N, J) for one control step; robots whose episodes end are reset."""
-        self.simulator.step(self.begin(action), self._correction)
-        result = self.finish()
-        self.reset(np.nonzero(result.done)[0])
-        return result
+        self.simulate(self.begin(action))
+        return self.conclude()
 
     def begin(self, action: Array) -> Array:
         """The nominal joint target (N, J) rad for a control step under raw actions (N, J), which `finish` concludes."""
         self._action = np.clip(action, -CLIP, CLIP)
         self._target = self.joint_target(self._delay(self._action))
         return self._target
+
+    def simulate(self, target: Array) -> None:
+        """Let the simulator take the control step that `begin` began. Nothing else is touched."""
+        self.simulator.step(target, self._correction)
+
+    def conclude(self) -> StepResult:
+        """`finish`, and a new start for robots whose episodes ended."""
+        result = self.finish()
+        self.reset(np.nonzero(result.done)[0])
+        return result
 
     def finish(self) -> StepResult:
         """What the control step that is over was worth, and where the episode ended with it. Resets nothing."""

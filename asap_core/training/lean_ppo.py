@@ -128,9 +128,13 @@ class LeanPpo(PPO):
 
     def act(self, obs: Mapping[str, Tensor]) -> Tensor:
         """Sampled actions (N, J) for observations (N, W) of each group."""
-        log_std = self.actor.distribution.log_std_param.detach()
-        noise, std = torch.randn(self._num_envs, len(log_std)), log_std.exp()
-        begin, b = self._at * self._num_envs, self._rollout
+        return self.act_for(self._at, 0, obs)
+
+    def act_for(self, step: int, first: int, obs: Mapping[str, Tensor]) -> Tensor:
+        """Sampled actions (M, J) in a step of the batch for the M robots from `first` on, who see `obs`."""
+        log_std, robots = self.actor.distribution.log_std_param.detach(), len(obs["actor"])
+        noise, std = torch.randn(robots, len(log_std)), log_std.exp()
+        begin, b = step * self._num_envs + first, self._rollout
 
         def work(worker: _Worker, part: slice) -> None:
             rows = slice(begin + part.start, begin + part.stop)
@@ -140,8 +144,8 @@ class LeanPpo(PPO):
             torch.addcmul(mean, noise[part], std, out=b.action[rows])
             b.log_prob[rows] = -0.5 * noise[part].square().sum(1) - log_std.sum() - _half_log_tau(len(log_std))
 
-        self._share(self._num_envs, work)
-        return b.action[begin : begin + self._num_envs]
+        self._share(robots, work)
+        return b.action[begin : begin + robots]
 
     def _normalise(self, name: str, obs: Tensor, out: Tensor) -> None:
         model = self._models[name]
@@ -149,9 +153,14 @@ class LeanPpo(PPO):
 
     def process_env_step(self, obs: Any, rewards: Tensor, dones: Tensor, extras: dict[str, Tensor]) -> None:
         """Record what the actions of `act` brought."""
-        self._reward[self._at], self._done[self._at] = rewards, dones
-        self._timed_out[self._at] = extras["time_outs"]
+        self.record_for(self._at, 0, rewards, dones, extras["time_outs"])
         self._at += 1
+
+    def record_for(self, step: int, first: int, rewards: Tensor, dones: Tensor, timed_out: Tensor) -> None:
+        """Record what the actions of `act_for` brought."""
+        robots = slice(first, first + len(rewards))
+        self._reward[step, robots], self._done[step, robots] = rewards, dones
+        self._timed_out[step, robots] = timed_out
 
     def compute_returns(self, obs: Mapping[str, Tensor]) -> None:
         """Values, advantages and returns of the batch; `obs` are those after its last step."""

@@ -19,7 +19,8 @@ from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
-from asap_core.environments.tracking import TrackingEnv
+from asap_core.environments.tracking import StepResult, TrackingEnv
+from asap_core.environments.turns import Observations, TakingTurns
 from asap_core.training.freed_memory import keep_freed_memory
 from asap_core.training.lean_ppo import LeanPpo
 from asap_core.training.ranks import Ranks
@@ -80,7 +81,11 @@ class PpoTrainer:
             curricula are those of the first.
     """
 
-    def __init__(self, env: TrackingEnv, settings: PpoSettings, seed: int, ranks: Ranks | None = None) -> None:
+    def __init__(
+        self, env: TrackingEnv | TakingTurns, settings: PpoSettings, seed: int, ranks: Ranks | None = None
+    ) -> None:
+        if isinstance(env, TakingTurns) and settings.learner != "lean":
+            raise ValueError(f"groups of robots that take turns need learner 'lean', found {settings.learner!r}")
         torch.manual_seed(seed)
         self.ranks = ranks or Ranks()
         self.device = self.ranks.device(settings.device)
@@ -143,7 +148,10 @@ class PpoTrainer:
 
     def iterate(self) -> IterationStats:
         """Collect one batch and learn from it."""
-        rewards = [self._collect_step() for _ in range(self.settings.steps_per_env)]
+        if isinstance(self.env, TakingTurns):
+            rewards = self._collect_in_turns(self.env)
+        else:
+            rewards = [self._collect_step(self.env) for _ in range(self.settings.steps_per_env)]
         with torch.inference_mode():
             self.algorithm.compute_returns(self._obs)
         losses = self.algorithm.update()
@@ -161,10 +169,29 @@ class PpoTrainer:
             value_loss=float(losses["value"]),
         )
 
-    def _collect_step(self) -> float:
+    def _collect_in_turns(self, env: TakingTurns) -> list[float]:
+        lean, rewards = self.algorithm, []
+        assert isinstance(lean, LeanPpo)
+
+        def act(step: int, group: int, seen: Observations) -> NDArray[np.floating]:
+            obs = {name: torch.from_numpy(value) for name, value in seen.items()}
+            return lean.act_for(step, env.rows[group].start, obs).numpy()
+
+        def record(step: int, group: int, result: StepResult, seen: Observations) -> None:
+            parts = (torch.from_numpy(x) for x in (result.reward, result.done, result.timed_out))
+            lean.record_for(step, env.rows[group].start, *parts)
+            rewards.append(float(result.reward.mean()))
+
+        seen = {name: value.numpy() for name, value in self._obs.items()}
+        with torch.inference_mode():
+            latest = env.roll(self.settings.steps_per_env, seen, act, record)
+        self._obs = TensorDict({name: torch.from_numpy(v) for name, v in latest.items()}, batch_size=[env.num_envs])
+        return rewards
+
+    def _collect_step(self, env: TrackingEnv) -> float:
         with torch.inference_mode():
             action = self.algorithm.act(self._obs)
-            result = self.env.step(action.cpu().numpy())
+            result = env.step(action.cpu().numpy())
             self._obs = self._observe()
             self.algorithm.process_env_step(
                 self._obs,

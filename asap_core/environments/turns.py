@@ -1,0 +1,123 @@
+"""Groups of robots that take turns: while one group is simulated, another is compared, reset, observed and acts.
+
+Nothing is learnt from old policies: each group acts on its own latest observation, as it would alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asap_core.environments.terminations import TerminationCurriculum
+from asap_core.environments.tracking import StepResult, TrackingEnv
+from asap_core.simulators.protocol import Array
+
+Observations = dict[str, NDArray[np.float32]]
+Act = Callable[[int, int, Observations], Array]
+"""Step, group, the group's observations → its raw actions."""
+Record = Callable[[int, int, StepResult, Observations], None]
+"""Step, group, what the step brought the group, its observations after it."""
+
+
+class TakingTurns:
+    """Several environments of one task as one. Their curricula are their own.
+
+    Args:
+        groups: at least two environments, each with a simulator of its own.
+    """
+
+    def __init__(self, groups: Sequence[TrackingEnv]) -> None:
+        self.groups = tuple(groups)
+        self.num_envs = sum(group.num_envs for group in self.groups)
+        self.num_actions = self.groups[0].num_actions
+        self.guard = _Guards(self.groups)
+        self._one_at_a_time = ThreadPoolExecutor(1, "physics")
+
+    @property
+    def curriculum(self) -> TerminationCurriculum:
+        """That of the first group."""
+        return self.groups[0].curriculum
+
+    @property
+    def rows(self) -> list[slice]:
+        """Which of the N robots each group has."""
+        ends = np.cumsum([group.num_envs for group in self.groups]).tolist()
+        return [slice(end - group.num_envs, end) for end, group in zip(ends, self.groups, strict=True)]
+
+    def observe(self) -> Observations:
+        """See `TrackingEnv.observe`; call once, before `roll`."""
+        return _joined([group.observe() for group in self.groups])
+
+    def roll(self, steps: int, seen: Observations, act: Act, record: Record) -> Observations:
+        """Let all groups act for `steps` control steps.
+
+        Args:
+            seen: the latest observations (N, W).
+
+        Returns:
+            Those after the last step.
+        """
+        latest = [{name: value[rows] for name, value in seen.items()} for rows in self.rows]
+        simulated = [self._start(k, act(0, k, latest[k])) for k in range(len(self.groups))]
+        for step in range(steps):
+            for k, group in enumerate(self.groups):
+                simulated[k].result()
+                result = group.conclude()
+                latest[k] = group.observe()
+                record(step, k, result, latest[k])
+                if step + 1 < steps:
+                    simulated[k] = self._start(k, act(step + 1, k, latest[k]))
+        return _joined(latest)
+
+    def _start(self, group: int, action: Array) -> Future[None]:
+        env = self.groups[group]
+        return self._one_at_a_time.submit(env.simulate, env.begin(action))
+
+    def curricula(self) -> dict[str, Any]:
+        """Those of the first group."""
+        return self.groups[0].curricula()
+
+    def load_curricula(self, state: dict[str, Any]) -> None:
+        """Take over the curricula of another training in every group."""
+        for group in self.groups:
+            group.load_curricula(state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of each group by its number."""
+        return {str(k): group.state_dict() for k, group in enumerate(self.groups)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take back what `state_dict` gave."""
+        for k, group in enumerate(self.groups):
+            group.load_state_dict(state[str(k)])
+
+
+def _joined(seen: Sequence[Observations]) -> Observations:
+    return {name: np.concatenate([each[name] for each in seen]) for name in seen[0]}
+
+
+class _Guards:
+    """The guards of all groups, which dump to one file, the first to see an explosion."""
+
+    def __init__(self, groups: Sequence[TrackingEnv]) -> None:
+        self._guards = [group.guard for group in groups]
+
+    @property
+    def path(self) -> Path | None:
+        """See `StateGuard.path`."""
+        return self._guards[0].path
+
+    @path.setter
+    def path(self, path: Path | None) -> None:
+        for guard in self._guards:
+            guard.path = path
+
+    @property
+    def dumped(self) -> bool:
+        """Whether any has."""
+        return any(guard.dumped for guard in self._guards)

@@ -1,0 +1,1 @@
+"""How fast the tracking environment and its learner are, and how fast policies learn clips with them."""

@@ -1,0 +1,55 @@
+"""`asap bench tracking`: the recipes come from the presets, results lie in evaluation/tracking."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import yaml
+
+from asap_core.config import Params
+from asap_core.errors import ConfigError, unknown_name
+from asap_core.evaluation.tracking_bench.bench import PARTS, Places, bench
+from asap_core.evaluation.tracking_bench.learning import Recipe
+from asap_core.robots import get_profile
+from tasks.item_store import code_version
+from tasks.stages import Figures
+
+_CODE = (
+    "asap_core/rotations.py",
+    *(f"asap_core/{room}" for room in ("robots", "simulators", "environments", "training")),
+)
+
+
+def bench_tracking(root: Path, only: str | None = None, seeds: int = 3, minutes: float | None = None) -> Figures:
+    """Run the bench or one part of it; trainings that were finished before with the same code are not run again.
+
+    Args:
+        only: one of `PARTS`.
+        seeds: trainings of each clip.
+        minutes: limit of each training in place of its own.
+
+    Raises:
+        UnknownNameError: no such part.
+        ConfigError: a number that is not above 0.
+        InputFileError: the shared clips are missing.
+    """
+    if only is not None and only not in PARTS:
+        raise unknown_name("part of the bench", only, PARTS)
+    if seeds < 1 or (minutes is not None and minutes <= 0):
+        raise ConfigError(f"--seeds {seeds}, --minutes {minutes}: expected numbers above 0")
+    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    cache, out = root / ".asap" / "tracking_bench", root / "evaluation" / "tracking"
+    places = Places(shared, cache, out, code_version(*_CODE))
+    profile = get_profile("g1_23dof")
+    parts = (only,) if only else PARTS
+    return dict(bench(profile, recipe_of(root, "asap"), recipe_of(root, "fast"), places, parts, seeds, minutes))
+
+
+def recipe_of(root: Path, preset: str) -> Recipe:
+    """The sections of preset `preset` over those of params.yaml."""
+    sections = [
+        yaml.safe_load(path.read_text()) for path in (root / "params.yaml", root / "presets" / f"{preset}.yaml")
+    ]
+    params = Params.model_validate({**sections[0], **sections[1]})
+    return Recipe(params.simulation, params.tracking, params.ppo, params.pretrain.physics_dt)
