@@ -29,6 +29,8 @@ _CONTACT_OFFSET = 0.01
 _DEPENETRATION_SPEED = 1.0
 """m/s. What starts inside the ground is pushed out no faster; unlimited, the solver explodes."""
 _NO_LIMIT = 1e6
+_STOPS = "[0.02, 1]"
+"""How joint stops give way in MuJoCo, for Newton, whose own are softer; PhysX's do not give way."""
 _GROUND_FRICTION = 1e-4
 """Below any robot's; engines warn of zero."""
 
@@ -232,6 +234,7 @@ def _joint(profile: RobotProfile, link: Link, robot: str) -> list[str]:
         "    float drive:angular:physics:damping = 1",
         f"    float drive:angular:physics:maxForce = {_NO_LIMIT}",
         f"    float physxJointAxis:angular:maxJointVelocity = {_NO_LIMIT}",
+        f"    uniform double[] mjc:solreflimit = {_STOPS}",
         "    }",
     ]
 
