@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from asap_core.reconstruction.camera import Known
+from asap_core.reconstruction.estimators.settings import EstimatorsSettings
 from asap_core.settings import Settings
 
 
@@ -17,6 +18,8 @@ class ClipSettings(Settings):
     """px of the full image."""
     pitch: float | None = None
     """rad by which the camera looks down."""
+    roll: float | None = None
+    """rad by which it is turned clockwise, as seen from behind."""
     camera_height: float | None = None
     """m above the ground."""
     person_height: float | None = None
@@ -34,7 +37,13 @@ class ClipSettings(Settings):
 
     def known(self) -> Known:
         """As the lift takes it."""
-        return Known(self.focal, self.pitch, self.camera_height, self.person_height)
+        return Known(
+            focal=self.focal,
+            pitch=self.pitch,
+            roll=self.roll,
+            camera_height=self.camera_height,
+            person_height=self.person_height,
+        )
 
 
 class ReconstructSettings(Settings):
@@ -44,3 +53,5 @@ class ReconstructSettings(Settings):
     """The landmark network; heavy is slower and its weights come from npm."""
     clips: dict[str, ClipSettings] = Field(default_factory=dict)
     """By the names in `motions.names`."""
+    estimators: EstimatorsSettings = EstimatorsSettings()
+    """Of `asap reconstruct --with`."""

@@ -12,6 +12,7 @@ from asap_core.errors import ConfigError
 from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
+    from asap_core.motions.human import HumanMotion
     from asap_core.reconstruction.camera import Known
     from asap_core.reconstruction.reconstruct import Choice, Reconstruction
 
@@ -25,12 +26,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def reconstruct(
-    videos: Annotated[list[Path], typer.Argument(help="A video; several with --calibration, one per camera.")],
+    videos: Annotated[
+        list[Path],
+        typer.Argument(help="A video; several with --calibration, one per camera; or a result of TRAM, GVHMR or WHAM."),
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The motion to write, .parquet; the rest goes beside it.")
     ] = None,
     camera_height: Annotated[float | None, typer.Option(help="Of the camera above the ground, m.")] = None,
     pitch: Annotated[float | None, typer.Option(help="By which the camera looks down, degrees.")] = None,
+    roll: Annotated[
+        float | None, typer.Option(help="By which it is turned clockwise, seen from behind, degrees.")
+    ] = None,
     focal: Annotated[float | None, typer.Option(help="Focal length, px of the full image.")] = None,
     height: Annotated[float | None, typer.Option(help="Of the person, m.")] = None,
     model: Annotated[Literal["full", "heavy"], typer.Option(help="The landmark network; heavy is slower.")] = "full",
@@ -39,6 +46,10 @@ def reconstruct(
     calibration: Annotated[
         Path | None, typer.Option(help="Cameras of several videos: Pose2Sim TOML or OpenCV YAML.")
     ] = None,
+    estimator: Annotated[
+        str | None, typer.Option("--with", help="tram, gvhmr or wham, as params.yaml says where they are installed.")
+    ] = None,
+    fps: Annotated[float | None, typer.Option(help="Frame rate of the video that a finished result is of.")] = None,
     pictures: Annotated[bool, typer.Option(help="Write the overlay video and the preview.")] = True,
     root: Annotated[Path, typer.Option("--root", help="The project's folder.", show_default="the current one")] = Path(
         "."
@@ -49,9 +60,11 @@ def reconstruct(
 
     limit_threads()
     from asap_core.files import write_json
+    from asap_core.reconstruction.estimators.estimators import result_of
     from asap_core.reconstruction.overlay import write_overlay
     from asap_core.reconstruction.preview import write_preview
     from asap_core.reconstruction.reconstruct import Choice
+    from asap_core.reconstruction.video_file import VIDEO_SUFFIXES
     from asap_core.reconstruction.weights import FOLDER
 
     destination = output or Path(f"{videos[0].stem}.parquet")
@@ -59,8 +72,14 @@ def reconstruct(
         raise ConfigError(
             f"--output {destination}: expected a name that ends in .parquet; asap convert makes the others"
         )
+    finished = result_of(videos[0]) if videos[0].suffix.lower() not in VIDEO_SUFFIXES else None
+    if estimator is not None or finished is not None:
+        _write_all(_estimated(videos, estimator, finished, fps, destination, root), destination)
+        return
     choice = Choice(model, root / FOLDER, start, end)
-    made = _reconstructed(videos, _known(focal, pitch, camera_height, height), choice, destination.stem, calibration)
+    made = _reconstructed(
+        videos, _known(focal, pitch, roll, camera_height, height), choice, destination.stem, calibration
+    )
     made.lift.motion.save(destination)
     written = [destination, *(destination.with_suffix(f".{kind}") for kind in _BESIDE[: 3 if pictures else 1])]
     write_json(written[1], made.to_json())
@@ -70,10 +89,45 @@ def reconstruct(
     _print(made, written)
 
 
-def _known(focal: float | None, pitch: float | None, camera_height: float | None, height: float | None) -> Known:
+def _estimated(
+    videos: list[Path], estimator: str | None, finished: str | None, fps: float | None, destination: Path, root: Path
+) -> list[HumanMotion]:
+    """What another estimator makes of a video, or has made of it."""
+    from asap_core.reconstruction.estimators.estimators import import_result, run_estimator
+    from tasks.stages import read_params
+
+    if len(videos) > 1:
+        raise ConfigError(f"{len(videos)} files: expected one")
+    if finished is not None:
+        if fps is None:
+            raise ConfigError(
+                f"{videos[0]}: a result of {finished}, which stores no frame rate; give the video's with --fps"
+            )
+        return import_result(videos[0], finished, fps)
+    estimators = read_params(root).reconstruct.estimators
+    return run_estimator(str(estimator), videos[0], estimators, destination.with_suffix(f".{estimator}"))
+
+
+def _write_all(motions: list[HumanMotion], destination: Path) -> None:
+    """One motion as `destination`, several with numbers."""
+    for number, motion in enumerate(motions):
+        path = destination if len(motions) == 1 else destination.with_stem(f"{destination.stem}_{number}")
+        motion.save(path)
+        typer.echo(f"wrote {path}: {motion.name}, {motion.num_frames} frames at {motion.fps:.4g}/s")
+
+
+def _known(
+    focal: float | None, pitch: float | None, roll: float | None, camera_height: float | None, height: float | None
+) -> Known:
     from asap_core.reconstruction.camera import Known
 
-    return Known(focal, None if pitch is None else math.radians(pitch), camera_height, height)
+    return Known(
+        focal=focal,
+        pitch=None if pitch is None else math.radians(pitch),
+        roll=None if roll is None else math.radians(roll),
+        camera_height=camera_height,
+        person_height=height,
+    )
 
 
 def _reconstructed(
