@@ -130,14 +130,17 @@ def speed(
 
 
 def in_turn(runs: dict[str, tuple[Callable[[], object], int]], rounds: int, before: Callable[[], None]) -> Figures:
-    """Medians over rounds, after one that is not counted, of steps per second and of the ratio to the first run."""
+    """Medians over rounds, after one that is not counted: steps per second, the ratio to the first run, and processor
+    time of all threads per step, which other work on the machine changes least."""
     rates: dict[str, list[float]] = {name: [] for name in runs}
+    costs: dict[str, list[float]] = {name: [] for name in runs}
     with track("speed", rounds + 1) as bar:
         for _ in range(rounds + 1):
             before()
             for name, (run, steps) in runs.items():
-                begin = time.perf_counter()
+                begin, worked = time.perf_counter(), time.process_time()
                 run()
+                costs[name].append(1e6 * (time.process_time() - worked) / steps)
                 rates[name].append(steps / (time.perf_counter() - begin))
             bar.advance(1)
     counted = {name: np.array(values[1:]) for name, values in rates.items()}
@@ -146,4 +149,5 @@ def in_turn(runs: dict[str, tuple[Callable[[], object], int]], rounds: int, befo
     for name, values in counted.items():
         figures[f"{name}/steps_per_s"] = float(np.median(values))
         figures[f"{name}/of_raw_physics"] = float(np.median(values / first))
+        figures[f"{name}/cpu_us_per_step"] = float(np.median(costs[name][1:]))
     return figures
