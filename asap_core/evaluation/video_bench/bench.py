@@ -61,7 +61,7 @@ def bench(shared: Path, choice: Choice, profile: RobotProfile, settings: Retarge
 
 def _score_shot(shot: Shot, video: Path, choice: Choice, profile: RobotProfile, settings: RetargetSettings) -> Rows:
     camera = shot.camera
-    given = Known(camera.focal, camera.pitch, camera.height, shot.body.stature)
+    given = Known(focal=camera.focal, pitch=camera.pitch, camera_height=camera.height, person_height=shot.body.stature)
     true = of_keypoints(shot.keypoints()), of_skeleton(shot.joints())
     begin = _clocks()
     track = choice.track(video)
@@ -79,7 +79,7 @@ def _score_shot(shot: Shot, video: Path, choice: Choice, profile: RobotProfile, 
             "processor_ms": 1e3 * processor / motion.num_frames,
         }
     raw = of_landmarks(raw_landmarks(track, camera))
-    seen = np.isfinite(raw).all(axis=(1, 2))
+    seen = np.asarray(np.isfinite(raw).all(axis=(1, 2)))
     rows[RAW] = _against(raw[seen], tuple(part[: len(seen)][seen] for part in true), shot.motion.fps)
     return rows
 
