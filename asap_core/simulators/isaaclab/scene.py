@@ -67,7 +67,8 @@ def foot_sensor_cfg(profile: RobotProfile) -> Any:
     from isaaclab.sensors import ContactSensorCfg
 
     feet = "|".join(re.escape(link_prims(profile)[i]) for i in profile.foot_index)
-    return ContactSensorCfg(prim_path=f"{{ENV_REGEX_NS}}/robot/({feet})")
+    # With a history the engine is asked once a step; without, once more when the forces are read.
+    return ContactSensorCfg(prim_path=f"{{ENV_REGEX_NS}}/robot/({feet})", history_length=1)
 
 
 def scene_cfg(profile: RobotProfile, physics: PhysicsSettings, num_envs: int) -> Any:
