@@ -164,7 +164,7 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 @app.command()
 def bench(
     name: Annotated[str, typer.Argument(help="doctor, ingest, retarget, screen, …; any other name lists them.")],
-    only: Annotated[str | None, typer.Option(help="tracking: one part, speed, squat, walk or jump.")] = None,
+    only: Annotated[str | None, typer.Option(help="tracking: of speed,squat,walk,jump.")] = None,
     seeds: Annotated[int | None, typer.Option(help="tracking: trainings of each clip.", show_default="3")] = None,
     minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
     as_json: Json = False,

@@ -22,10 +22,10 @@ _CODE = (
 
 
 def bench_tracking(root: Path, only: str | None = None, seeds: int = 3, minutes: float | None = None) -> Figures:
-    """Run the bench or one part of it; trainings that were finished before with the same code are not run again.
+    """Run the bench or parts of it; trainings that were finished before with the same code are not run again.
 
     Args:
-        only: one of `PARTS`.
+        only: one or several of `PARTS`, with commas between them.
         seeds: trainings of each clip.
         minutes: limit of each training in place of its own.
 
@@ -34,15 +34,16 @@ def bench_tracking(root: Path, only: str | None = None, seeds: int = 3, minutes:
         ConfigError: a number that is not above 0.
         InputFileError: the shared clips are missing.
     """
-    if only is not None and only not in PARTS:
-        raise unknown_name("part of the bench", only, PARTS)
+    parts = tuple(only.split(",")) if only else PARTS
+    for part in parts:
+        if part not in PARTS:
+            raise unknown_name("part of the bench", part, PARTS)
     if seeds < 1 or (minutes is not None and minutes <= 0):
         raise ConfigError(f"--seeds {seeds}, --minutes {minutes}: expected numbers above 0")
     shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
     cache, out = root / ".asap" / "tracking_bench", root / "evaluation" / "tracking"
     places = Places(shared, cache, out, code_version(*_CODE))
     profile = get_profile("g1_23dof")
-    parts = (only,) if only else PARTS
     return dict(bench(profile, recipe_of(root, "asap"), recipe_of(root, "fast"), places, parts, seeds, minutes))
 
 
