@@ -31,6 +31,7 @@ class SceneRobot:
     """
 
     def __init__(self, scene: Any, profile: RobotProfile) -> None:
+        self._scene = scene
         self.articulation = scene["robot"]
         """Isaac Lab's `Articulation`."""
         self._feet = scene["feet"]
@@ -41,6 +42,7 @@ class SceneRobot:
         self._to_profile = np.argsort(self._to_engine)
         self._links_to_engine = np.array([links.index(name) for name in self.articulation.body_names])
         self._root = self.articulation.body_names.index(links[0])
+        self._straight = False
         self.masses_changed()
         self._to_feet = np.array([feet.index(links[i]) for i in profile.foot_index])
 
@@ -95,10 +97,23 @@ class SceneRobot:
     def command_target(self, target: Array) -> None:
         """Joint targets (N, J) rad for the engine's own drives, from the scene's next `write_data_to_sim` on."""
         self.articulation.actuators.target_command.position.torch.copy_(self.of_joints(target))
+        self._straight = self.articulation.__backend_name__ == "ovphysx"
 
     def command_torque(self, torque: Array) -> None:
         """Joint torques (N, J) N m, from the scene's next `write_data_to_sim` on."""
         self.articulation.actuators.target_command.effort.torch.copy_(self.of_joints(torque))
+        self._straight = False
+
+    def submit(self) -> None:
+        """Hand the last command to the engine.
+
+        On ovphysx, targets of drives go straight there: Isaac Lab's way takes a twentieth of a step of 16 robots.
+        """
+        if self._straight:
+            targets = self.articulation.actuators.target_command.position.warp
+            self.articulation.root_view.set_attribute("articulation_dof_position_target", targets)
+        else:
+            self._scene.write_data_to_sim()
 
     def of_joints(self, values: Array) -> Any:
         """(M, J) in profile order as Isaac Lab takes it."""

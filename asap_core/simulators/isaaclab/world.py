@@ -57,8 +57,7 @@ class IsaacLabWorld:
 
     def step(self, count: int) -> None:
         """Advance all robots by `count` physics steps under the commands that they were given."""
-        self.attach()
-        self._scene.write_data_to_sim()
+        self.robot.submit()
         for _ in range(count):
             self._simulation.step(render=False)
         self._scene.update(count * self._physics.physics_dt)
