@@ -99,7 +99,7 @@ $(ISAACLAB_STAMP): pyproject.toml constraints/py312-isaaclab.txt
 	@touch $(ISAACLAB_STAMP)
 
 test-isaaclab: isaaclab
-	$(ISAACLAB)/bin/python -m pytest tests/isaaclab
+	$(ISAACLAB)/bin/python -m pytest tests/isaac_lab
 	$(ISAACLAB)/bin/python -m pytest tests/simulators/test_parity.py -k "isaaclab"
 
 ui: install
