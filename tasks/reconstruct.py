@@ -49,21 +49,21 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     key = code if models is None else content_key(code, sha256_tree(models))
 
     def item(name: str) -> Path:
-        named, path = _file_of(params.motions.source, name, root)
-        if path.suffix in VIDEO_SUFFIXES:
-            return _from_video(path, name, named, params.reconstruct, root, store, code)
-        return _from_npz(path, name, named, store, key, models)
+        named, file = _file_of(params.motions.source, name, root)
+        if file.suffix in VIDEO_SUFFIXES:
+            return _from_video(file, name, named, params.reconstruct, root, store, code)
+        return _from_npz(file, name, named, store, key, models)
 
     batch.run(list(params.motions.names), item)
     batch.require(params.motions.train)
     motions: dict[str, Any] = {}
     with atomic_dir(root / "data" / "reconstructed") as out:
-        for name, item in batch.done.items():
-            shutil.copyfile(item / MOTION, out / f"{name}.parquet")
-            motion = HumanMotion.load(item / MOTION)
+        for name, kept in batch.done.items():
+            shutil.copyfile(kept / MOTION, out / f"{name}.parquet")
+            motion = HumanMotion.load(kept / MOTION)
             motions[name] = {"frames": motion.num_frames, "fps": motion.fps, "source": motion.source.to_header()}
-            if (item / ESTIMATES).exists():
-                motions[name]["video"] = read_json(item / ESTIMATES)
+            if (kept / ESTIMATES).exists():
+                motions[name]["video"] = read_json(kept / ESTIMATES)
         write_json(out / "manifest.json", {"motions": motions, "left_out": batch.left_out})
     frames = sum(motion["frames"] for motion in motions.values())
     return {"motions": len(motions), "left_out": len(batch.left_out), "frames": frames}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asap_core.errors import StageError
 from asap_core.motions.human import HumanMotion
@@ -195,8 +196,8 @@ def compare_with_triangulation(
     result = lift(tracks[chosen], known)
     found, true = result.landmarks[: len(views.landmarks)], views.landmarks[: len(result.landmarks), used]
     hips = columns("left_hip", "right_hip")
-    whole = np.isfinite(true).all(axis=-1)
-    seen = np.asarray(whole & whole[:, hips].all(axis=1, keepdims=True))
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(true).all(axis=-1))
+    seen = whole & whole[:, hips].all(axis=1, keepdims=True)
     own, other = (a - a[:, hips].mean(axis=1, keepdims=True) for a in (found, true))
     turn = _heading(own[seen], other[seen])
     error = 1e3 * np.linalg.norm(own @ turn.T - other, axis=-1)

@@ -182,7 +182,7 @@ class PpoTrainer:
             lean.record_for(step, env.rows[group].start, *parts)
             rewards.append(float(result.reward.mean()))
 
-        seen = {name: value.numpy() for name, value in self._obs.items()}
+        seen = {str(name): self._obs.get(name).numpy() for name in list(self._obs.keys())}
         with torch.inference_mode():
             latest = env.roll(self.settings.steps_per_env, seen, act, record)
         self._obs = TensorDict({name: torch.from_numpy(v) for name, v in latest.items()}, batch_size=[env.num_envs])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from asap_core.banded import BandedSystem
 from asap_core.motions.formats.amass import read_amass
 from asap_core.motions.human import HumanMotion
 from asap_core.motions.skeleton import INDEX
-from asap_core.banded import BandedSystem
 from asap_core.retargeting.proportions import robot_skeleton
 from asap_core.retargeting.retarget import retarget, retarget_figures
 from asap_core.retargeting.settings import RetargetSettings

@@ -19,7 +19,7 @@ from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.ingest.lowstate_log import write_g1_log
 from asap_core.rotations import quat_mul, rotate, rotate_inverse, rotvec_to_quat, slerp
 from asap_core.simulators.mujoco import MujocoSimulator
-from asap_core.simulators.protocol import Ids, RobotState
+from asap_core.simulators.protocol import Ids, RobotState, TargetCorrection
 
 Array = NDArray[np.floating]
 GRAVITY = 9.81
@@ -78,11 +78,11 @@ class RecordingSimulator(MujocoSimulator):
         self._rows, self.targets = [], []
         self._keep()
 
-    def step(self, joint_target: Array) -> None:
+    def step(self, joint_target: Array, correction: TargetCorrection | None = None) -> None:
         """See `Simulator.step`."""
         self.targets.append(np.array(joint_target))
         for _ in range(self._repeats):
-            super().step(joint_target)
+            super().step(joint_target, correction)
             self._keep()
 
     def _keep(self) -> None:
