@@ -25,6 +25,8 @@ LONGEST_GAP = 1.0
 SHORTEST = 0.5
 """s of the person that make a motion."""
 _LEAST_SCORE = 0.5
+LEAST_RATE = 5.0
+"""Pictures/s; with fewer nobody can be followed from one to the next."""
 _LEAST_SHARE = 0.5
 """Of the used pictures, those that must show the person."""
 _LOOK_AROUND = 1.0
@@ -89,6 +91,8 @@ class Follower:
         self._last: Region | None = None
         self._last_time = -math.inf
         self._looked = -math.inf
+        self._others: list[Region] = []
+        """Where those were last seen who are not followed."""
         self._scenes = SceneChanges()
         self.persons = 0
         """The most persons that one picture showed."""
@@ -100,6 +104,7 @@ class Follower:
         self.cut = self._scenes.begins(frame.thumbnail)
         if self.cut or frame.time - self._last_time > LONGEST_GAP:
             self._region = self._last = None
+            self._others = []
         pose = None
         if self._region is not None:
             pose = self._accepted(frame.image, self._region)
@@ -109,6 +114,7 @@ class Follower:
             self._looked = frame.time
             if pose is None:
                 pose = self._found(frame, regions)
+            self._others = self._strangers(regions, pose)
         self._region = None
         if pose is not None:
             self._region = self._last = pose.next_region
@@ -129,13 +135,25 @@ class Follower:
         reach = (_FREE_STEP + _SPEED * (frame.time - self._last_time)) * last.size if last else math.inf
         for region in regions:
             near = last is None or _distance(region, last) <= reach
-            if not near and self.persons > 1:
+            if (not near and self.persons > 1) or self._is_stranger(region):
                 continue
             pose = self._accepted(frame.image, region)
             if pose is not None:
                 self.cut = self.cut or not near
                 return pose
         return None
+
+    def _is_stranger(self, region: Region) -> bool:
+        """Whether a detected person is nearer to where another was than to where the one followed was."""
+        last = self._last
+        return last is not None and any(_distance(region, one) < _distance(region, last) for one in self._others)
+
+    def _strangers(self, regions: list[Region], pose: Pose | None) -> list[Region]:
+        """Those of the detected persons who are not the one followed, which is at `pose` or out of sight."""
+        if pose is None:
+            return [region for region in regions if self._is_stranger(region)] or self._others
+        own = pose.next_region
+        return [region for region in regions if _distance(region, own) > _FREE_STEP * own.size]
 
 
 class SceneChanges:
@@ -187,6 +205,9 @@ def _chosen(info: VideoInfo, seen: _Seen, follower: Follower, notes: list[str]) 
         raise InputFileError(
             info.path, f"too short: a person is seen for {length:.2f} s in {where}; expected {SHORTEST:g} s or more"
         )
+    rate = 1 / float(np.median(np.diff(seen.times[first : last + 1])))
+    if rate < LEAST_RATE:
+        raise InputFileError(info.path, f"{rate:.3g} pictures/s; expected {LEAST_RATE:g} or more")
     share = sum(pose is not None for pose in poses) / len(poses)
     if share < _LEAST_SHARE:
         raise InputFileError(

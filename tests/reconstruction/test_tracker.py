@@ -82,6 +82,19 @@ def test_after_a_short_absence_the_same_person_is_found_and_no_other() -> None:
     assert not follower.cut
 
 
+def test_another_who_walks_by_is_not_taken_for_the_one_who_is_out_of_sight() -> None:
+    """Within the reach of the one who is gone, and on towards the place where that one was."""
+    stage = Stage(Region(300, 100, 120, 0), Region(520, 100, 100, 0))
+    follower = follow(stage)
+    assert at(follower.see(frame(0))) == 300
+    for number in range(1, 26):
+        stage.persons = [Region(520 - 5 * number, 100, 100, 0)]
+        assert follower.see(frame(number)) is None
+    stage.persons.append(Region(330, 100, 120, 0))
+    assert at(follower.see(frame(26))) == 330
+    assert not follower.cut
+
+
 def test_a_person_who_is_suddenly_elsewhere_is_a_cut() -> None:
     stage = Stage(Region(100, 100, 80, 0))
     follower = follow(stage)
@@ -172,6 +185,13 @@ def test_a_short_look_at_a_person_is_refused(tmp_path: Path) -> None:
     path = write_video(tmp_path / "a.mp4", person(8))
     with pytest.raises(InputFileError, match=r"too short: a person is seen for 0.23 s in 8 pictures"):
         track_person(path, weights=weights)
+
+
+def test_a_few_pictures_a_second_are_refused(tmp_path: Path) -> None:
+    weights = require_networks()
+    video = write_video(tmp_path / "a.mp4", person(4), rate=2)
+    with pytest.raises(InputFileError, match=r"a\.mp4: 2 pictures/s; expected 5 or more"):
+        track_person(video, weights=weights)
 
 
 def test_times_that_the_video_does_not_have_are_refused(tmp_path: Path) -> None:
