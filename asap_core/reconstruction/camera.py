@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,8 @@ class Known:
         for name, (low, high, unit) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise ConfigError(f"{name}: found {value:g}, expected {low:g} to {high:g} {unit}")
+                degrees = f" ({math.degrees(value):.3g}°)" if unit == "rad" else ""
+                raise ConfigError(f"{name}: found {value:g}{degrees}, expected {low:g} to {high:g} {unit}")
 
 
 @dataclass(frozen=True)

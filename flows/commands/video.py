@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -74,8 +75,12 @@ def reconstruct(
         )
     finished = result_of(videos[0]) if videos[0].suffix.lower() not in VIDEO_SUFFIXES else None
     if estimator is not None or finished is not None:
+        unused = {"--camera-height": camera_height, "--pitch": pitch, "--roll": roll, "--focal": focal}
+        unused |= {"--height": height, "--from": start, "--to": end, "--calibration": calibration}
+        _refuse_unused("--with" if finished is None else f"a result of {finished}", unused)
         _write_all(_estimated(videos, estimator, finished, fps, destination, root), destination)
         return
+    _refuse_unused("the embedded estimator", {"--fps": fps})
     choice = Choice(model, root / FOLDER, start, end)
     made = _reconstructed(
         videos, _known(focal, pitch, roll, camera_height, height), choice, destination.stem, calibration
@@ -87,6 +92,12 @@ def reconstruct(
         write_preview(made.lift, written[2])
         write_overlay(videos[0], made, written[3])
     _print(made, written)
+
+
+def _refuse_unused(by: str, options: Mapping[str, object]) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ConfigError(f"{', '.join(given)}: not used by {by}; leave it out")
 
 
 def _estimated(
@@ -105,7 +116,7 @@ def _estimated(
             )
         return import_result(videos[0], finished, fps)
     estimators = read_params(root).reconstruct.estimators
-    return run_estimator(str(estimator), videos[0], estimators, destination.with_suffix(f".{estimator}"))
+    return run_estimator(str(estimator), videos[0], estimators, destination.parent / f"{destination.stem}.{estimator}")
 
 
 def _write_all(motions: list[HumanMotion], destination: Path) -> None:

@@ -107,6 +107,11 @@ def test_standing_person_is_placed_where_the_truth_says(root: Path, repo_root: P
         (("--camera-height", "-3"), "camera_height: found -3, expected 0.05 to 50 m"),
         (("--calibration", "c.toml", "--focal", "700"), "leave out --focal, --pitch and --camera-height"),
         (("b.mp4",), "2 videos: expected one, or --calibration with the cameras of all"),
+        (("--fps", "30"), "--fps: not used by the embedded estimator"),
+        (("--with", "tram", "--height", "1.7", "--to", "0"), "--height, --to: not used by --with"),
+        (("--with", "a/b"), "unknown estimator 'a/b'; valid: gvhmr, tram, wham"),
+        (("--with", ""), "unknown estimator ''; valid: gvhmr, tram, wham"),
+        (("--pitch", "95"), "pitch: found 1.65806 (95°), expected -1.4 to 1.4 rad"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
