@@ -196,6 +196,7 @@ def _chosen(info: VideoInfo, seen: _Seen, follower: Follower, notes: list[str]) 
         raise InputFileError(info.path, "no picture can be read between the times that were asked for")
     parts = _parts(seen)
     where = f"{len(seen.times)} pictures from {seen.times[0]:.2f} to {seen.times[-1]:.2f} s"
+    where = "; ".join((where, *notes))
     if not parts:
         raise InputFileError(info.path, f"no person was found in {where}")
     first, last = max(parts, key=lambda part: sum(pose is not None for pose in seen.poses[part[0] : part[1] + 1]))
@@ -203,7 +204,7 @@ def _chosen(info: VideoInfo, seen: _Seen, follower: Follower, notes: list[str]) 
     length = seen.times[last] - seen.times[first]
     if length < SHORTEST or len(poses) < 3:
         raise InputFileError(
-            info.path, f"too short: a person is seen for {length:.2f} s in {where}; expected {SHORTEST:g} s or more"
+            info.path, f"too short: a person is seen for {length:.2f} s, expected {SHORTEST:g} s or more, in {where}"
         )
     rate = 1 / float(np.median(np.diff(seen.times[first : last + 1])))
     if rate < LEAST_RATE:
@@ -252,6 +253,10 @@ def _said(
         )
     if seen.cuts:
         notes.append(f"cut at {', '.join(f'{times[cut]:.2f}' for cut in seen.cuts[:10])} s")
+    missing = (times[chosen[0]] - times[0]) + (times[-1] - times[chosen[1]])
+    if len(parts) == 1 and missing > LONGEST_GAP:
+        part = f"{times[chosen[0]]:.2f}–{times[chosen[1]]:.2f} s"
+        notes.append(f"the person is seen in {part} of {times[0]:.2f}–{times[-1]:.2f} s only")
     if len(parts) > 1:
         spans = ", ".join(f"{times[first]:.2f}–{times[last]:.2f}" for first, last in parts[:10])
         notes.append(

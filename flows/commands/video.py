@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap_core.errors import ConfigError
+from asap_core.errors import ConfigError, StageError
 from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def reconstruct(
             f"--output {destination}: expected a name that ends in .parquet; asap convert makes the others"
         )
     finished = result_of(videos[0]) if videos[0].suffix.lower() not in VIDEO_SUFFIXES else None
+    _check_writable(destination)
     if estimator is not None or finished is not None:
         unused = {"--camera-height": camera_height, "--pitch": pitch, "--roll": roll, "--focal": focal}
         unused |= {"--height": height, "--from": start, "--to": end, "--calibration": calibration}
@@ -86,12 +88,32 @@ def reconstruct(
         videos, _known(focal, pitch, roll, camera_height, height), choice, destination.stem, calibration
     )
     made.lift.motion.save(destination)
-    written = [destination, *(destination.with_suffix(f".{kind}") for kind in _BESIDE[: 3 if pictures else 1])]
+    beside = [destination.with_suffix(f".{kind}") for kind in _BESIDE]
+    _remove_files(beside)
+    written = [destination, *beside[: 3 if pictures else 1]]
     write_json(written[1], made.to_json())
     if pictures:
         write_preview(made.lift, written[2])
         write_overlay(videos[0], made, written[3])
     _print(made, written)
+
+
+def _check_writable(destination: Path) -> None:
+    """Before the long work, not after it."""
+    from asap_core.files import make_folder
+
+    make_folder(destination.parent)
+    if not os.access(destination.parent, os.W_OK):
+        raise StageError(f"{destination.parent}: the folder cannot be written to")
+    if destination.is_dir():
+        raise StageError(f"{destination}: a folder, expected the name of a file to write")
+
+
+def _remove_files(paths: Sequence[Path]) -> None:
+    """Those of an earlier motion of the name, so that none is taken for this one's."""
+    for path in paths:
+        if path.is_file():
+            path.unlink()
 
 
 def _refuse_unused(by: str, options: Mapping[str, object]) -> None:
@@ -158,10 +180,13 @@ def _reconstructed(
 
 
 def _print(made: Reconstruction, written: list[Path]) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     motion = made.lift.motion
-    table = Table(title=f"{motion.name}: {motion.num_frames} frames at {motion.fps:.4g}/s", title_justify="left")
+    table = Table(
+        title=f"{escape(motion.name)}: {motion.num_frames} frames at {motion.fps:.4g}/s", title_justify="left"
+    )
     for column in ("quantity", "value", "unit", "from"):
         table.add_column(column)
     for name, estimate in made.lift.estimates.items():

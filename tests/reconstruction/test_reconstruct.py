@@ -83,6 +83,35 @@ def test_command_writes_motion_estimates_and_pictures(
     assert destination.with_suffix(".preview.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_pictures_of_an_earlier_motion_do_not_stay_beside_another(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that rich would take for a colour is printed as it is."""
+    require_networks()
+    destination = root / "a [red].parquet"
+    destination.with_suffix(".overlay.mp4").write_bytes(b"of another video")
+    options = ("--no-pictures", "--from", "3.9", "-o", str(destination), "--root", str(root))
+    code, out, _ = asap(monkeypatch, capsys, "reconstruct", str(SAMPLE), *options)
+    assert code == 0
+    assert "a [red]: " in out
+    left = sorted(path.name for path in root.glob("a*"))
+    assert left == ["a [red].estimates.json", "a [red].parquet"]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.parquet").mkdir()
+    (tmp_path / "file").touch()
+    for output, text in (
+        ("a.parquet", "a.parquet: a folder, expected the name of a file to write"),
+        ("file/b.parquet", "file: the folder cannot be made"),
+    ):
+        code, _, err = asap(monkeypatch, capsys, "reconstruct", "missing.mp4", "-o", str(tmp_path / output))
+        assert code == 1
+        assert text in err
+
+
 def test_standing_person_is_placed_where_the_truth_says(root: Path, repo_root: Path) -> None:
     """The sample's last half second, its camera's height and the focal length given: pelvis and feet within 15 cm."""
     weights = require_networks()

@@ -12,7 +12,7 @@ from asap_core.reconstruction.detector import Region
 from asap_core.reconstruction.pose_network import Pose
 from asap_core.reconstruction.tracker import Follower, SceneChanges, track_person
 from asap_core.reconstruction.video_file import Frame
-from tests.video_fixtures import SAMPLE, Picture, noise, person, require_networks, require_video, write_video
+from tests.video_fixtures import SAMPLE, Picture, noise, person, plain, require_networks, require_video, write_video
 
 require_video()
 
@@ -183,8 +183,16 @@ def test_a_video_without_a_person_is_refused(tmp_path: Path) -> None:
 def test_a_short_look_at_a_person_is_refused(tmp_path: Path) -> None:
     weights = require_networks()
     path = write_video(tmp_path / "a.mp4", person(8))
-    with pytest.raises(InputFileError, match=r"too short: a person is seen for 0.23 s in 8 pictures"):
+    with pytest.raises(InputFileError, match=r"too short: .* seen for 0.23 s, expected 0.5 s or more, in 8 pictures"):
         track_person(path, weights=weights)
+
+
+def test_a_person_who_leaves_is_used_as_far_as_it_is_seen(tmp_path: Path) -> None:
+    weights = require_networks()
+    video = write_video(tmp_path / "a.mp4", [*person(20), *plain(40, 640, 640)])
+    track = track_person(video, weights=weights)
+    assert len(track.times) == 20
+    assert "the person is seen in 0.00–0.63 s of 0.00–1.97 s only" in track.notes
 
 
 def test_a_few_pictures_a_second_are_refused(tmp_path: Path) -> None:
