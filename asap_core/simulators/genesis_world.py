@@ -23,6 +23,8 @@ Ids = NDArray[np.intp]
 
 LEAST_FRICTION = 0.01
 """Of any contact in Genesis."""
+FLOOR_DEPTH = 10.0
+"""m, down to which a foot below the floor is pushed out of it."""
 _ROOT = "root"
 """The free joint of the MJCF."""
 
@@ -71,7 +73,10 @@ class GenesisWorld:
             ),
             show_viewer=False,
         )
-        self._scene.add_entity(gs.morphs.Plane(), material=gs.materials.Rigid(friction=LEAST_FRICTION))
+        floor = self._scene.add_entity(gs.morphs.Plane(), material=gs.materials.Rigid(friction=LEAST_FRICTION))
+        # Genesis looks for contacts where bounding boxes overlap, and that of its plane is 1 cm deep.
+        bottom = floor.geoms[0].init_verts
+        bottom[bottom[:, 2] < 0.0, 2] = -FLOOR_DEPTH
         # Without a default, Genesis gives every joint whose armature is 0 one of 0.1.
         morph = gs.morphs.MJCF(
             file=mjcf_xml(profile, physics),
@@ -87,17 +92,24 @@ class GenesisWorld:
         self.joint_dofs = self._dofs[6:]
         """(J,) Genesis's numbers of the joints, in profile order."""
         self.link_names = [link.name for link in self.robot.links]
+        self._lost = np.zeros(num_envs, bool)
+        """(N,) robots that were parked because Genesis found no solution for them, until they are written."""
+        self._start = self.qpos()
 
     def qpos(self) -> Array:
-        """(N, 7 + J): root position, root quaternion wxyz, joints in profile order."""
-        return _numpy(self.robot.get_qpos())[:, self._qs]
+        """(N, 7 + J): root position, root quaternion wxyz, joints in profile order; NaN for a robot without solution.
+
+        Genesis leaves the state of such a robot as it was, and refuses to step on.
+        """
+        return self._seen(_numpy(self.robot.get_qpos())[:, self._qs])
 
     def qvel(self) -> Array:
-        """(N, 6 + J): velocity of the root, its angular velocity as Genesis has it, joints in profile order."""
-        return _numpy(self.robot.get_dofs_velocity())[:, self._dofs]
+        """(N, 6 + J): velocity of the root, its angular velocity as Genesis has it, joints in profile order; or NaN."""
+        return self._seen(_numpy(self.robot.get_dofs_velocity())[:, self._dofs])
 
     def write_state(self, ids: Ids, qpos: Array, qvel: Array) -> None:
         """Set robots `ids` (M,) to `qpos` (M, 7 + J) and `qvel` (M, 6 + J); contacts and solver start anew."""
+        self._lost[ids] = False
         self.robot.set_qpos(self.tensor(qpos), self._qs, ids, zero_velocity=False)
         self.write_velocity(ids, qvel)
 
@@ -114,15 +126,30 @@ class GenesisWorld:
         self.robot.control_dofs_force(self.tensor(joint_torque), self.joint_dofs)
 
     def step(self) -> None:
-        """Advance all robots by one physics step.
+        """Advance all robots by one physics step; those without a solution are parked where they were built.
 
         Raises:
-            StageError: Genesis found its solution invalid and stopped.
+            StageError: Genesis stopped for another reason.
         """
         try:
             self._scene.step(update_visualizer=False)
         except self._gs.GenesisException as error:
-            raise StageError(f"Genesis stopped: {error}") from None
+            invalid = self._invalid()
+            if not invalid.any():
+                raise StageError(f"Genesis stopped: {error}") from None
+            self._park(np.flatnonzero(invalid))
+            self._scene.step(update_visualizer=False)
+
+    def _park(self, ids: Ids) -> None:
+        self.write_state(ids, self._start[ids], np.zeros((len(ids), len(self._dofs))))
+        self._lost[ids] = True
+
+    def _invalid(self) -> NDArray[np.bool_]:
+        return np.asarray(self._scene.rigid_solver.get_error_envs_mask().cpu().numpy(), bool)
+
+    def _seen(self, values: Array) -> Array:
+        values[self._lost | self._invalid()] = np.nan
+        return values
 
     def link_forces(self, names: tuple[str, ...]) -> Array:
         """(N, n, 3) N, world frame, contact forces on the links `names` (n,) in the last physics step."""
