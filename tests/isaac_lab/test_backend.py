@@ -141,3 +141,25 @@ def test_without_kit_physics_runs_on_ovphysx_or_newton():
     assert type(runtime.physics_cfg("physx", True)).__name__ == "OvPhysxCfg"
     assert runtime.physics_cfg("newton", True).solver_cfg.integrator == "implicitfast"
     assert runtime.physics_cfg("newton", False).solver_cfg.integrator == "euler"
+
+
+@needs_isaaclab
+def test_forces_on_the_feet_are_those_of_isaac_labs_sensor_robot_by_robot_and_foot_by_foot():
+    """Robots that lean to either side, and one in the air: no two forces are alike, so that their order shows."""
+    if not runtime.shares_physx("physx"):
+        pytest.skip("Isaac Sim or a GPU present: the sensor is read itself")
+    states = standing(3)
+    states.root_pos[2, 2] += 1.0
+    simulator = make_simulator(PROFILE, SimulationSettings(backend="isaaclab"), 3)
+    simulator.set_state(np.arange(3), states)
+    target = states.joint_pos.copy()
+    for robot, roll in enumerate((0.1, -0.2)):
+        for side in ("left", "right"):
+            target[robot, PROFILE.joint_index(f"{side}_hip_roll_joint")] += roll
+    for _ in range(8):
+        simulator.step(target)
+    found = simulator.world.foot_forces()
+    simulator.world._scene.update(0.02)
+    np.testing.assert_array_equal(found, simulator.world.robot.foot_forces())
+    assert len(set(found[:2, :, 2].round(1).ravel())) == 4
+    assert not found[2].any()

@@ -12,7 +12,7 @@ import numpy as np
 
 from asap_core.robots.profile import RobotProfile
 from asap_core.robots.usd import joint_prims, link_prims
-from asap_core.rotations import rotate
+from asap_core.rotations import cross, rotate
 from asap_core.simulators.protocol import Array, Ids, RobotState
 
 _XYZW = [1, 2, 3, 0]
@@ -45,6 +45,7 @@ class SceneRobot:
         self._straight = False
         self.masses_changed()
         self._to_feet = np.array([feet.index(links[i]) for i in profile.foot_index])
+        self._felt = np.zeros((len(feet) * len(self.origins), 3), np.float32)
 
     def masses_changed(self) -> None:
         """To be told when a centre of mass was moved."""
@@ -73,6 +74,14 @@ class SceneRobot:
     def foot_forces(self) -> Array:
         """(N, F, 3) N, world frame, normal contact forces on the feet in the last physics step."""
         return _array(self._feet.data.net_normal_forces_w)[:, self._to_feet]
+
+    def felt_forces(self) -> Array:
+        """`foot_forces` as ovphysx's own contact view of the sensor has them, which needs no update of the scene.
+
+        Isaac Lab's way takes a thirtieth of a step of 16 robots.
+        """
+        self._feet.contact_view.read_net_normal_forces(self._felt)
+        return self._felt.reshape(-1, len(self.origins), 3)[self._to_feet].transpose(1, 0, 2)
 
     def write_state(self, ids: Ids, state: RobotState) -> None:
         """Put robots `ids` (M,) into `state` (M rows)."""
@@ -128,7 +137,7 @@ class SceneRobot:
 
         Isaac Lab 3.0 offers the velocity of the origin too, but on ovphysx gives that of the centre of mass for it.
         """
-        return np.cross(root_ang_vel, rotate(root_quat, self._root_com[ids]))
+        return cross(root_ang_vel, rotate(root_quat, self._root_com[ids]))
 
     def _tensor(self, values: Array) -> Any:
         import torch

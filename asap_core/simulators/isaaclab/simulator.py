@@ -87,7 +87,7 @@ class IsaacLabSimulator(OneSceneSimulator):
         self._now = None
 
     def _foot_forces(self) -> Array:
-        return self.world.robot.foot_forces()
+        return self.world.foot_forces()
 
     def _set_up(self) -> None:
         """All that differs from robot to robot, and the state in which the scene was left."""

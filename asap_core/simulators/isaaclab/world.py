@@ -13,6 +13,7 @@ from asap_core.simulators.isaaclab.runtime import Engine, device, physics_cfg, p
 from asap_core.simulators.isaaclab.scene import scene_cfg
 from asap_core.simulators.isaaclab.scene_robot import SceneRobot
 from asap_core.simulators.physx_world import physx_engine
+from asap_core.simulators.protocol import Array
 
 _attached: list[IsaacLabWorld] = []
 """The one whose scene the process holds."""
@@ -60,11 +61,12 @@ class IsaacLabWorld:
         self.robot.submit()
         for _ in range(count):
             self._simulation.step(render=False)
-        self._scene.update(count * self._physics.physics_dt)
+        updated = self.robot.articulation if shares_physx(self._engine) else self._scene
+        updated.update(count * self._physics.physics_dt)
 
-    def foot_forces(self) -> Any:
+    def foot_forces(self) -> Array:
         """See `SceneRobot.foot_forces`."""
-        return self.robot.foot_forces()
+        return self.robot.felt_forces() if shares_physx(self._engine) else self.robot.foot_forces()
 
     def attach(self) -> None:
         """Make this the scene that the process holds."""
