@@ -116,7 +116,7 @@ def _read_toml(path: Path) -> list[CalibratedCamera]:
         tables = tomllib.loads(path.read_text())
     except FileNotFoundError:
         raise InputFileError(path, "missing") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputFileError(path, f"not a TOML file: {error}") from None
     named = {k: v for k, v in tables.items() if isinstance(v, dict) and k not in _NO_CAMERA}
     return [_camera(path, str(fields.get("name", key)), fields) for key, fields in named.items()]
@@ -137,7 +137,10 @@ def _cameras_of(path: Path, fields: Mapping[str, Any]) -> list[CalibratedCamera]
     named = {key: value for key, value in fields.items() if isinstance(value, dict)}
     if named:
         return [_camera(path, str(value.get("name", key)), value) for key, value in named.items()]
-    names = [str(name) for name in fields.get("names", [])]
+    listed = fields.get("names", [])
+    if not isinstance(listed, list):
+        raise InputFileError(path, f"names: found {listed!r}, expected a list of the cameras")
+    names = [str(name) for name in listed]
     if not names:
         names = [key[2:] for key in fields if key.startswith("K_")]
     if not names:
@@ -168,8 +171,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         fields = yaml.load(text, _OpenCvLoader)
     except FileNotFoundError:
         raise InputFileError(path, "missing") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputFileError(path, f"not OpenCV's YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise InputFileError(path, "not OpenCV's YAML: nested too deeply") from None
     if not isinstance(fields, dict):
         raise InputFileError(path, f"found {type(fields).__name__}, expected a mapping")
     return {str(key): value for key, value in fields.items()}
@@ -200,7 +205,7 @@ def _camera(path: Path, name: str, fields: Mapping[str, Any]) -> CalibratedCamer
 
 def _size(path: Path, name: str, fields: Mapping[str, Any]) -> tuple[int, int] | None:
     if {"image_width", "image_height"} <= fields.keys():
-        return int(fields["image_width"]), int(fields["image_height"])
+        fields = {"size": [fields["image_width"], fields["image_height"]]}
     if not any(key in fields for key in _FIELDS["size"]):
         return None
     width, height = _numbers(path, name, fields, "size", (2,))

@@ -77,8 +77,8 @@ def reconstruct(
     finished = result_of(videos[0]) if videos[0].suffix.lower() not in VIDEO_SUFFIXES else None
     _check_writable(destination)
     if estimator is not None or finished is not None:
-        unused = {"--camera-height": camera_height, "--pitch": pitch, "--roll": roll, "--focal": focal}
-        unused |= {"--height": height, "--from": start, "--to": end, "--calibration": calibration}
+        unused: dict[str, object] = {"--camera-height": camera_height, "--pitch": pitch, "--roll": roll}
+        unused |= {"--focal": focal, "--height": height, "--from": start, "--to": end, "--calibration": calibration}
         _refuse_unused("--with" if finished is None else f"a result of {finished}", unused)
         _write_all(_estimated(videos, estimator, finished, fps, destination, root), destination)
         return

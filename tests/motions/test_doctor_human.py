@@ -16,6 +16,7 @@ from asap_core.motions.doctor.human import HumanDiagnosis, examine_human
 from asap_core.motions.doctor.options import Options
 from asap_core.motions.formats.clip import HumanClip
 from asap_core.motions.formats.table import read_any
+from asap_core.rotations import quat_mul, quat_to_rotvec, rotvec_to_quat
 
 NONE = Options()
 NO_RATE = ("gvhmr", "wham", "tram")
@@ -62,6 +63,24 @@ def test_c11_a_pitched_camera_frame_is_refused(tmp_path: Path) -> None:
     assert "camera_frame" in codes(found)
     assert found.motion is None
     assert "smpl_params_global" in next(p.mend for p in found.problems if p.code == "camera_frame")
+
+
+def test_own_motion_of_a_person_who_leans_is_in_the_world(tmp_path: Path) -> None:
+    """As one who trains on a treadmill does; the same motion in a file that anybody writes is refused."""
+    motion = sample()
+    lean = np.array([1.0, 0.0, 0.0]) * np.radians(20.0)
+    rotations = motion.joint_rotations.copy()
+    turned = quat_mul(rotvec_to_quat(lean), rotvec_to_quat(rotations[:, 0]))
+    rotations[:, 0] = quat_to_rotvec(turned)
+    leaning = replace(motion, joint_rotations=rotations)
+    leaning.save(tmp_path / "own.parquet")
+    write_asap_smpl(tmp_path / "other.npz", leaning)
+    own, other = (examine(tmp_path / name, NONE).clips[0] for name in ("own.parquet", "other.npz"))
+    assert isinstance(own, HumanDiagnosis)
+    assert "camera_frame" not in codes(own)
+    assert own.motion is not None
+    assert isinstance(other, HumanDiagnosis)
+    assert "camera_frame" in codes(other)
 
 
 def test_c11_gvhmr_incam_alone_is_refused(tmp_path: Path) -> None:

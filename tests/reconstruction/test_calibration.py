@@ -128,6 +128,9 @@ def test_millimetres_are_suspected(tmp_path: Path) -> None:
         ("c.yml", "- 1\n", "found list, expected a mapping"),
         ("c.yml", "a: 1\n", "no cameras: found a"),
         ("c.toml", "[metadata]\nerror = 0.0\n", "cameras: found 0, expected at least 2"),
+        ("c.yml", "names: 3\n", "names: found 3, expected a list of the cameras"),
+        ("c.yml", "[" * 3000, "not OpenCV's YAML: nested too deeply"),
+        ("c.yml", "K_a: !!opencv-matrix\n  rows: .inf\n  cols: 3\n  data: [1]\n", "not OpenCV's YAML: cannot convert"),
         ("c.yml", "a: !!python/object/apply:os.system [echo]\n", "not OpenCV's YAML"),
     ],
 )
@@ -135,6 +138,14 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, name: str, text: str,
     (tmp_path / name).write_text(text)
     with pytest.raises(InputFileError, match=message):
         read_calibration(tmp_path / name)
+
+
+@pytest.mark.parametrize("width", ['"big"', ".inf"])
+def test_a_width_that_is_no_number_of_pixels_is_named(tmp_path: Path, width: str) -> None:
+    camera = "K: [9, 0, 1, 0, 9, 1, 0, 0, 1], D: [0, 0, 0, 0], R: [0, 0, 0], T: [0, 0, 0]"
+    (tmp_path / "c.yml").write_text(f"a: {{{camera}, image_width: {width}, image_height: 9}}\n")
+    with pytest.raises(InputFileError, match=r"a\.size: found .* expected "):
+        read_calibration(tmp_path / "c.yml")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -134,8 +134,12 @@ def _up_axis(clip: HumanClip, options: Options) -> Decision:
 
 
 def _frame(clip: HumanClip, figures: CameraFigures, options: Options) -> Decision:
-    """World or camera: a camera's frame has its y axis down, or is pitched against the standing body."""
-    suspect = clip.declared.frame == "camera" or (options.up_axis is None and camera_frame_suspect(figures))
+    """World or camera: a camera's frame has its y axis down, or is pitched against the standing body.
+
+    In the project's own format z is up, whatever the person leans at.
+    """
+    told = options.up_axis is not None or (clip.format == "human_parquet" and figures.up == clip.declared.up_axis)
+    suspect = clip.declared.frame == "camera" or (not told and camera_frame_suspect(figures))
     how = f"the standing body is {figures.tilt:.0f} deg from {figures.up}"
     if figures.ground_tilt is not None:
         how += f", the ground under its feet {figures.ground_tilt:.0f} deg"
