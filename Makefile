@@ -7,7 +7,8 @@
 #   make ui         Prefect and MLflow on loopback, with a worker that runs the loop; Ctrl-C stops all
 #   make test       the quick tests; make test-slow the others; make check lint, format and types
 #   make isaaclab   create .venv-isaaclab, of Python 3.12 and 9 GB: the same and Isaac Lab 3.0
-#   make test-isaaclab   its backend's tests in there, on a GPU or without; the first run compiles kernels, for minutes
+#   make test-isaaclab   its backend's tests in there, on a GPU or without; the first run compiles kernels, for minutes;
+#                        make test-isaaclab-slow: the whole parity suite of Newton too
 #   make clean      remove what stages and tools made here; the environment and DVC's cache stay
 #
 #   PYTHON          the interpreter .venv is made from: 3.11 or 3.12, the first that works if not given
@@ -42,7 +43,7 @@ WANTED := $(subst $(COMMA), ,$(EXTRAS))
 HAVE := $(shell cat $(STAMP) 2>/dev/null)
 ALL := $(sort $(HAVE) $(WANTED))
 
-.PHONY: help install another-extra video video-heavy demo test test-slow check ui clean
+.PHONY: help install another-extra video video-heavy demo test test-slow isaaclab test-isaaclab test-isaaclab-slow check ui clean
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -98,9 +99,14 @@ $(ISAACLAB_STAMP): pyproject.toml constraints/py312-isaaclab.txt
 		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[isaaclab,physx,$(EXTRAS)]'
 	@touch $(ISAACLAB_STAMP)
 
+# All of Isaac Lab's PhysX; of Newton, which takes minutes on a CPU, what shows order, frames, gains and contact.
 test-isaaclab: isaaclab
 	$(ISAACLAB)/bin/python -m pytest tests/isaac_lab
-	$(ISAACLAB)/bin/python -m pytest tests/simulators/test_parity.py -k "isaaclab"
+	$(ISAACLAB)/bin/python -m pytest tests/simulators/test_parity.py -k "isaaclab and (not newton or state or velocity or \
+		free_fall or feet_touch or braked or (implicit and (step_response or nominal or armature)))"
+
+test-isaaclab-slow: isaaclab
+	$(ISAACLAB)/bin/python -m pytest tests/simulators/test_parity.py -m slow -k "isaaclab_newton"
 
 ui: install
 	$(BIN)/asap ui --prefect-port $(PREFECT_PORT) --mlflow-port $(MLFLOW_PORT)
