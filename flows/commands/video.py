@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asap_core.errors import ConfigError, StageError
+from asap_core.errors import ConfigError, InputFileError, StageError
 from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def reconstruct(
 
     limit_threads()
     from asap_core.files import write_json
-    from asap_core.reconstruction.estimators.estimators import result_of
+    from asap_core.reconstruction.estimators.estimators import ESTIMATORS, result_of
     from asap_core.reconstruction.overlay import write_overlay
     from asap_core.reconstruction.preview import write_preview
     from asap_core.reconstruction.reconstruct import Choice
@@ -75,6 +75,8 @@ def reconstruct(
             f"--output {destination}: expected a name that ends in .parquet; asap convert makes the others"
         )
     finished = result_of(videos[0]) if videos[0].suffix.lower() not in VIDEO_SUFFIXES else None
+    if finished is None and videos[0].suffix in {Path(tool.results).suffix for tool in ESTIMATORS.values()}:
+        raise InputFileError(videos[0], f"no whole result of {', '.join(ESTIMATORS)}: damaged, or another file")
     _check_writable(destination)
     if estimator is not None or finished is not None:
         unused: dict[str, object] = {"--camera-height": camera_height, "--pitch": pitch, "--roll": roll}

@@ -112,6 +112,16 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
         assert text in err
 
 
+@pytest.mark.parametrize("name", ["hmr4d_results.pt", "wham_output.pkl", "hps_track_0.npy"])
+def test_a_damaged_result_of_another_estimator_is_not_taken_for_a_video(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / name).write_bytes(b"PK\x03\x04 and no more")
+    code, _, err = asap(monkeypatch, capsys, "reconstruct", str(tmp_path / name), "--fps", "30")
+    assert code == 1
+    assert f"{name}: no whole result of tram, gvhmr, wham: damaged, or another file" in err
+
+
 def test_standing_person_is_placed_where_the_truth_says(root: Path, repo_root: Path) -> None:
     """The sample's last half second, its camera's height and the focal length given: pelvis and feet within 15 cm."""
     weights = require_networks()
