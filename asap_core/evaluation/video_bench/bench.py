@@ -30,7 +30,7 @@ YARDSTICKS: dict[str, Figures] = {
     f"must, {GIVEN}": {"mpjpe_mm": 95.0, "drift_mm": 80.0, "acceleration_mm": 6.0, "frames_per_s": 30.0},
     "aim": {"mpjpe_mm": 80.0, "drift_mm": 50.0, "acceleration_mm": 3.0, "frames_per_s": 60.0},
 }
-_SEED = 2
+_SEED = 11
 Rows = dict[str, Figures]
 
 
