@@ -58,7 +58,10 @@ def run(
 def params(
     check: Annotated[bool, typer.Option("--check", help="Print nothing if all is right.")] = False,
     preset: Annotated[
-        str | None, typer.Option(help="Put presets/NAME.yaml into params.yaml first: asap, cpu or many.")
+        str | None,
+        typer.Option(
+            help="Put presets/NAME.yaml into params.yaml first: asap, cpu, fast, many, isaaclab, isaaclab-cpu."
+        ),
     ] = None,
     as_json: Json = False,
     root: Root = HERE,
