@@ -192,9 +192,10 @@ def _upright(frame: Any, time: float, info: VideoInfo) -> Frame:
     width, height = round(info.width / info.scale), round(info.height / info.scale)
     if info.rotation in (90, 270):
         width, height = height, width
-    # Scaled before it becomes RGB, which is three times as fast as both at once.
-    small = frame.reformat(width=width, height=height, format="yuv420p", interpolation="BILINEAR")
-    image = small.reformat(format="rgb24").to_ndarray()
+    # Scaled before it becomes RGB, which is three times as fast as both at once. On one thread: where libswscale's
+    # threads meet, one may write past the end of its last row into the other's first pixels.
+    small = frame.reformat(width=width, height=height, format="yuv420p", interpolation="BILINEAR", threads=1)
+    image = small.reformat(format="rgb24", threads=1).to_ndarray()
     if info.rotation:
         turns = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_CLOCKWISE}
         image = cv2.rotate(image, turns[info.rotation])

@@ -151,7 +151,8 @@ def test_tool_that_ignores_the_polite_end_is_ended(files: dict[str, Path], video
 def test_ctrl_c_ends_the_tool_and_its_children(files: dict[str, Path], video: Path, tmp_path: Path) -> None:
     settings = _settings("wham", "hang", files["wham"], tmp_path / "tool")
     caller = (
-        "import sys, pathlib\n"
+        "import sys, pathlib, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where the tests run in the background
         "from asap_core.reconstruction.estimators.estimators import run_estimator\n"
         "from asap_core.reconstruction.estimators.settings import EstimatorsSettings\n"
         "settings = EstimatorsSettings.model_validate_json(sys.argv[1])\n"
