@@ -62,7 +62,7 @@ def write_video(
                     stream.codec_context.sample_aspect_ratio = aspect
                 if matrix is not None:
                     stream.set_display_matrix(matrix)
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pix_fmt, threads=1)
             frame.pts = round(times[number] * 1000) if times else number
             frame.time_base = stream.codec_context.time_base
             out.mux(stream.encode(frame))

@@ -57,7 +57,7 @@ def write_overlay(video: Path, made: Reconstruction, destination: Path) -> None:
                 stream.height, stream.width = picture.shape[:2]
                 stream.pix_fmt = "yuv420p"
                 stream.codec_context.time_base = Fraction(1, _TICKS)
-            shown = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            shown = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p", threads=1)
             shown.pts, shown.time_base = round((frame.time - track.start) * _TICKS), Fraction(1, _TICKS)
             out.mux(stream.encode(shown))
             bar.advance()

@@ -166,8 +166,9 @@ def test_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 from asap_core.processes import ChildJob, run_child
 import os
 child = '''{child}'''

@@ -24,6 +24,10 @@ def write_mp4(frames: Iterable[Image], fps: float, path: Path, crf: int = 20) ->
                 stream = container.add_stream("libx264", rate=rate, options=_OPTIONS | {"crf": str(crf)})
                 stream.height, stream.width = image.shape[:2]
                 stream.pix_fmt = "yuv420p"
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+            container.mux(
+                stream.encode(
+                    av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format=stream.pix_fmt, threads=1)
+                )
+            )
         if stream is not None:
             container.mux(stream.encode())
