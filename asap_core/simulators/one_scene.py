@@ -36,7 +36,6 @@ class OneSceneSimulator(DrivenRobots):
     ) -> None:
         self.each = each_physics(physics, num_envs, _ALIKE)
         super().__init__(profile, self.each)
-        self._target = np.tile(profile.default_joint_pos, (num_envs, 1))
         self._pressed = np.zeros((num_envs, len(profile.foot_links)), bool)
         self._parked: RobotState | None = None
 
@@ -59,17 +58,11 @@ class OneSceneSimulator(DrivenRobots):
 
     def step(self, joint_target: NDArray[np.floating], correction: TargetCorrection | None = None) -> None:
         """See `Simulator.step`."""
-        time_s = 0.0
-        for target, physics_steps in self._delay.runs(np.asarray(joint_target, float)):
-            if self._drive is None and correction is None and self.physics.drive == "implicit":
-                self._target[:] = target
-                self._advance(physics_steps)
-                continue
-            for _ in range(physics_steps):
-                told = target if correction is None else target + correction(self.state, target, time_s)
-                self._target[:] = told if self._drive is None else self._drive(told, *self._joints())
-                self._advance(1)
-                time_s += self.physics.physics_dt
+        for target, physics_steps in self._commands(joint_target, correction):
+            self._target[:] = target
+            runs = (physics_steps,) if self.physics.drive == "implicit" else (1,) * physics_steps
+            for run in runs:
+                self._advance(run)
         self._pressed = self._foot_forces()[..., 2] > 0.0
         self._links = None
 
@@ -91,9 +84,6 @@ class OneSceneSimulator(DrivenRobots):
         target, pressed, past = self._target.copy(), self._pressed.copy(), self._delay.past.copy()
         self.set_state(np.arange(self.num_envs), self._parked, past)
         self._target[:], self._pressed[:], self._parked = target, pressed, None
-
-    def _target_held(self) -> Array:
-        return self._target
 
     @abstractmethod
     def _write_state(self, ids: Ids, state: RobotState) -> None: ...
