@@ -168,8 +168,14 @@ def models_sync(as_json: Json = False, root: Root = HERE) -> None:
 def bench(
     name: Annotated[str, typer.Argument(help="doctor, ingest, retarget, screen, …; any other name lists them.")],
     only: Annotated[str | None, typer.Option(help="tracking: of speed,squat,walk,jump.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="tracking: trainings of each clip.", show_default="3")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="tracking, closed-loop: trainings of each clip and arm.", show_default="3")
+    ] = None,
     minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
+    targets: Annotated[str | None, typer.Option(help="closed-loop: names, such as altered,altered_delay.")] = None,
+    motions: Annotated[str | None, typer.Option(help="closed-loop: published policies, such as CR7_level1.")] = None,
+    arms: Annotated[str | None, typer.Option(help="closed-loop: such as vanilla,finetune_only,asap,oracle.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="closed-loop: of each fine-tuning.")] = None,
     as_json: Json = False,
     root: Root = HERE,
 ) -> None:
@@ -178,7 +184,8 @@ def bench(
     from tasks.stages import limit_threads
 
     limit_threads()
-    given = {"only": only, "seeds": seeds, "minutes": minutes}
+    given = {"only": only, "seeds": seeds, "minutes": minutes, "targets": targets}
+    given |= {"motions": motions, "arms": arms, "iterations": iterations}
     figures = run_bench(name, root, **{key: value for key, value in given.items() if value is not None})
     if as_json or not all("/" in key for key in figures):
         _show(figures, as_json, title=f"bench {name}")

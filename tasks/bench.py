@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from asap_core.errors import ConfigError, StageError, unknown_name
+from tasks.bench_places import shared_folder
 from tasks.stages import Figures, read_params
 
 _NUM_ENVS = 64
@@ -24,7 +24,7 @@ def run_bench(name: str, root: Path, **options: Any) -> Figures:
     """Run the measurement `name`.
 
     Args:
-        options: of `tasks.tracking_bench.bench_tracking`, for `tracking` alone.
+        options: of the measurement's own function; see `_OPTIONS`.
 
     Raises:
         UnknownNameError: there is none of that name.
@@ -33,8 +33,11 @@ def run_bench(name: str, root: Path, **options: Any) -> Figures:
     """
     if name not in _BENCHES:
         raise unknown_name("bench", name, _BENCHES)
-    if options and name != "tracking":
-        raise ConfigError(f"bench {name}: found --{', --'.join(options)}, which only bench tracking has")
+    known = _OPTIONS.get(name, ())
+    stray = [option for option in options if option not in known]
+    if stray:
+        has = f"it has --{', --'.join(known)}" if known else "it has none"
+        raise ConfigError(f"bench {name}: found --{', --'.join(stray)}; {has}")
     return _BENCHES[name](root, **options)
 
 
@@ -88,7 +91,7 @@ def _retarget(root: Path) -> Figures:
     """Figures of our retargets of the shared clips, with the published ones scored beside them."""
     from asap_core.retargeting.bench import bench
 
-    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    shared = shared_folder(root)
     return dict(bench(shared, read_params(root).retarget))
 
 
@@ -96,7 +99,7 @@ def _policies(root: Path) -> Figures:
     """Errors of the ten policies that ASAP published, in our environment, beside those measured elsewhere."""
     from asap_core.evaluation.published import bench
 
-    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    shared = shared_folder(root)
     return {**bench(shared, read_params(root).simulation)}
 
 
@@ -118,7 +121,7 @@ def _doctor(root: Path) -> Figures:
     """How fast and how right `asap doctor` is, on made clips and, where present, the published ones."""
     from asap_core.motions.doctor.bench import bench
 
-    return dict(bench(Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))))
+    return dict(bench(shared_folder(root)))
 
 
 def _ingest(root: Path) -> Figures:
@@ -141,7 +144,7 @@ def _screen(root: Path) -> Figures:
     from asap_core.screening.bench import bench
 
     params = read_params(root)
-    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    shared = shared_folder(root)
     profile, physics = get_profile(params.robot), params.simulation.physics
     return dict(bench(shared, profile, params.screen, params.retarget, physics))
 
@@ -154,7 +157,7 @@ def _video(root: Path) -> Figures:
     from asap_core.robots import get_profile
 
     params = read_params(root)
-    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    shared = shared_folder(root)
     choice = Choice(weights=root / FOLDER)
     rows = bench(shared, choice, get_profile(params.robot), params.retarget)
     return {f"{name}/{figure}": value for name, row in rows.items() for figure, value in row.items()}
@@ -174,20 +177,27 @@ def _alignment(root: Path) -> Figures:
     """Share of the open-loop error that ways of alignment close on twins, motions held out; takes hours, resumes."""
     from asap_core.evaluation.alignment_bench.bench import bench
     from asap_core.robots import get_profile
+    from tasks.bench_places import ALIGNMENT_CODE
     from tasks.item_store import code_version
 
     params = read_params(root)
-    rooms = ("robots", "simulators", "environments", "training", "rollouts", "alignment", "evaluation/alignment_bench")
     table = bench(
         get_profile("g1_23dof"),
         params.simulation,
         params.align,
-        Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared")),
+        shared_folder(root),
         root / ".asap" / "alignment_bench",
-        code_version("asap_core/rotations.py", *(f"asap_core/{room}" for room in rooms)),
+        code_version(*ALIGNMENT_CODE),
         root / "evaluation" / "alignment.csv",
     )
     return {f"{r.pop('target')} {r.pop('rival')}/{k}": v for r in table.to_dict("records") for k, v in r.items()}
+
+
+def _closed_loop(root: Path, **options: Any) -> Figures:
+    """Published policies fine-tuned in aligned simulators and run on twins (Table IV); takes hours, resumes."""
+    from tasks.closed_loop_bench import bench_closed_loop
+
+    return bench_closed_loop(root, **options)
 
 
 def _tracking(root: Path, **options: Any) -> Figures:
@@ -208,6 +218,7 @@ def _best(command: list[str], root: Path) -> float:
 
 _BENCHES: dict[str, Callable[..., Figures]] = {
     "alignment": _alignment,
+    "closed-loop": _closed_loop,
     "doctor": _doctor,
     "exchange": _exchange,
     "ingest": _ingest,
@@ -224,3 +235,8 @@ _BENCHES: dict[str, Callable[..., Figures]] = {
     "video": _video,
     "video-pose2sim": _video_pose2sim,
 }
+_OPTIONS = {
+    "closed-loop": ("targets", "motions", "arms", "seeds", "iterations"),
+    "tracking": ("only", "seeds", "minutes"),
+}
+"""Of the benches that have any."""

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from asap_core.alignment.contract import load_delta
+from asap_core.alignment.mixture import mixed
 from asap_core.config import Params
 from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.reference import ReferenceMotion
@@ -110,6 +111,9 @@ def continued_trainer(
         curricula = pretrained["processes"][0]["environment"]
         fixed = at_distance(params, float(curricula["curriculum"][0]))
         own_seed = seed + ranks.seed_offset
+        if correction is not None:
+            joints = get_profile(params.robot).num_joints
+            correction = mixed(correction, params.finetune, ppo.num_envs, joints, own_seed)
         env = make_env(fixed, reference, params.finetune.physics_dt, ppo.num_envs, own_seed, correction)
         trainer = PpoTrainer(env, ppo, seed, ranks)
         trainer.load_networks(pretrained["learner"], params.finetune.init_std)

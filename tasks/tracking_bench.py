@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import yaml
@@ -12,6 +11,7 @@ from asap_core.errors import ConfigError, unknown_name
 from asap_core.evaluation.tracking_bench.bench import PARTS, Places, bench
 from asap_core.evaluation.tracking_bench.learning import Recipe
 from asap_core.robots import get_profile
+from tasks.bench_places import shared_folder
 from tasks.item_store import code_version
 from tasks.stages import Figures
 
@@ -40,7 +40,7 @@ def bench_tracking(root: Path, only: str | None = None, seeds: int = 3, minutes:
             raise unknown_name("part of the bench", part, PARTS)
     if seeds < 1 or (minutes is not None and minutes <= 0):
         raise ConfigError(f"--seeds {seeds}, --minutes {minutes}: expected numbers above 0")
-    shared = Path(os.environ.get("ASAP_SHARED", root.resolve().parent / "shared"))
+    shared = shared_folder(root)
     cache, out = root / ".asap" / "tracking_bench", root / "evaluation" / "tracking"
     places = Places(shared, cache, out, code_version(*_CODE))
     profile = get_profile("g1_23dof")

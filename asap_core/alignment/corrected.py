@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
 from asap_core.alignment.state_residual import ResidualSimulator, StateResidual
 from asap_core.environments.correction import ActionCorrection
 from asap_core.robots.physics import PhysicsSettings
@@ -24,10 +25,15 @@ class Corrected:
     name: str
     """What was chosen, e.g. `zero` or `sysid`."""
     physics: PhysicsSettings
-    correction: ActionCorrection | None = None
+    delta: DeltaActionModel | None = None
     residual: StateResidual | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     """What the fit found, as JSON."""
+
+    @property
+    def correction(self) -> ActionCorrection | None:
+        """The delta with a memory of its own."""
+        return None if self.delta is None else DeltaCorrection(self.delta.predict, self.physics.control_dt)
 
     def simulator(self, profile: RobotProfile, settings: SimulationSettings, num_envs: int) -> Simulator:
         """A simulator of `num_envs` robots with this physics and residual; `correction` is the caller's to apply."""

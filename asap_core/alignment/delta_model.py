@@ -141,7 +141,15 @@ class DeltaCorrection:
     def __call__(self, state: RobotState, joint_target: Array, time_s: float) -> Array:
         """See `TargetCorrection.__call__`. Each control step begins with a call at time 0."""
         self._see(state, joint_target, time_s)
-        return self._predict(model_inputs(state, self._acc, joint_target, *self._targets[1:]))
+        return self._predict(self.inputs(state, joint_target))
+
+    def inputs(self, state: RobotState, joint_target: Array) -> tuple[Array, ...]:
+        """What the model sees if `joint_target` is in force in `state`, the latest that was seen or recalled."""
+        return model_inputs(state, self._acc, joint_target, *self._targets[1:])
+
+    def amend(self, joint_target: Array) -> None:
+        """The nominal target (N, J) rad of the latest control step is another one than was recalled."""
+        self._targets = (np.array(joint_target, dtype=np.float64), *self._targets[1:])
 
     def _see(self, state: RobotState, joint_target: Array, time_s: float) -> None:
         if self._vel.shape != state.joint_vel.shape:

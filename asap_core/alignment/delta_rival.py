@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from asap_core.alignment.corrected import Corrected
-from asap_core.alignment.delta_model import DeltaCorrection
 from asap_core.alignment.fit import DeltaFitter
 from asap_core.alignment.settings import AlignSettings
 from asap_core.robots.profile import RobotProfile
@@ -36,5 +35,5 @@ class DeltaRival:
         splits: dict[Split, Rollout] = {"fit": fit, "validation": validation, "heldout": validation}
         found = DeltaFitter(self.profile, self.simulation, splits, self.settings, seed, cache).run()
         table = {c.name: {f"{h}s": v for h, v in c.validation.items()} for c in found.candidates}
-        correction = DeltaCorrection(found.chosen.model.predict, self.simulation.physics.control_dt)
-        return Corrected(found.chosen.name, self.simulation.physics, correction, report={"candidates_mm": table})
+        report = {"candidates_mm": table}
+        return Corrected(found.chosen.name, self.simulation.physics, found.chosen.model, report=report)

@@ -129,8 +129,12 @@ def load_published(shared: Path, name: str, profile: RobotProfile) -> tuple[Onnx
     """A published policy with the motion that it tracks."""
     motion = read_asap_pkl(_motion_file(shared, name), profile.name, profile.joint_names)
     reference = ReferenceMotion.from_motion(motion, profile, _CONTROL_DT, "difference")
-    path = shared / "data" / "asap" / "policies" / f"{name}.onnx"
-    return OnnxPolicy(path, published_contract(profile, reference)), reference
+    return OnnxPolicy(policy_file(shared, name), published_contract(profile, reference)), reference
+
+
+def policy_file(shared: Path, name: str) -> Path:
+    """Where the published policy `name` lies."""
+    return shared / "data" / "asap" / "policies" / f"{name}.onnx"
 
 
 def _motion_file(shared: Path, name: str) -> Path:

@@ -89,3 +89,13 @@ class FinetuneSettings(Settings):
     checkpoint_every: int = Field(default=10, ge=1)
     allow_rejected_delta: bool = False
     """Fine-tune with a delta model that failed its acceptance, all the same."""
+    without_delta: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the robots of arm `asap` that do without the delta."""
+    delta_scale: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]] = (1.0, 1.0)
+    """Bounds of the factor on the delta of each robot and joint, drawn uniformly."""
+
+    @model_validator(mode="after")
+    def _scale_is_in_order(self) -> FinetuneSettings:
+        if self.delta_scale[0] > self.delta_scale[1]:
+            raise ValueError(f"delta_scale is {list(self.delta_scale)}, expected the smaller first")
+        return self

@@ -118,8 +118,7 @@ class Yardstick:
 
     def fold_score(self, rival: Rival, seed: int, parts: Fold) -> FoldScore:
         """Fit and score one fold, or read what an earlier run kept."""
-        data = [self._physics.model_dump(mode="json"), parts.__dict__, self._settings.physics.model_dump(mode="json")]
-        key = content_key(data, dict(rival.identity), seed, self._code)
+        key = self.key(rival, seed, parts)
         path = self._cache / "scores" / self.target / f"{rival.name}_{key}.json"
         if path.exists():
             return _from_json(read_json(path))
@@ -130,6 +129,11 @@ class Yardstick:
         score = FoldScore(errors, corrected.name, corrected.report, wall, cpu)
         write_json(path, _as_json(score))
         return score
+
+    def key(self, rival: Rival, seed: int, parts: Fold) -> str:
+        """Of everything that a fit depends on."""
+        data = [self._physics.model_dump(mode="json"), parts.__dict__, self._settings.physics.model_dump(mode="json")]
+        return content_key(data, dict(rival.identity), seed, self._code)
 
     def fitted(self, rival: Rival, seed: int, parts: Fold, key: str) -> Corrected:
         """The rival's fit on the fold; a killed one goes on."""

@@ -1,0 +1,90 @@
+"""`asap bench closed-loop`: task of preset asap, sizes of a CPU, results in evaluation/closed_loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asap_core.config import Params
+from asap_core.errors import ConfigError
+from asap_core.evaluation.alignment_bench.bench import rivals
+from asap_core.evaluation.closed_loop_bench.arms import ARMS
+from asap_core.evaluation.closed_loop_bench.bench import bench
+from asap_core.evaluation.closed_loop_bench.cells import Places
+from asap_core.evaluation.closed_loop_bench.motions import DEFAULT_MOTIONS
+from asap_core.evaluation.closed_loop_bench.settings import Recipe, WarmStartSettings
+from asap_core.evaluation.closed_loop_bench.tables import shown
+from asap_core.robots import get_profile
+from asap_core.training.ppo import use_threads
+from tasks.bench_places import ALIGNMENT_CODE, shared_folder
+from tasks.item_store import code_version
+from tasks.stages import Figures, read_params
+
+TARGETS = ("altered", "altered_delay")
+_PPO: dict[str, Any] = {"learner": "lean", "num_envs": 256, "steps_per_env": 16, "critic_learning_rate": 7.0e-4}
+"""Over the `ppo` of preset asap."""
+_CODE = (*ALIGNMENT_CODE, "asap_core/evaluation/closed_loop_bench", "asap_core/evaluation/closed_loop.py")
+
+
+def bench_closed_loop(
+    root: Path,
+    targets: str | None = None,
+    motions: str | None = None,
+    arms: str | None = None,
+    seeds: int = 3,
+    iterations: int = 40,
+) -> Figures:
+    """Run the table or a part of it; cells that were finished before with the same code are not computed again.
+
+    Args:
+        targets, motions, arms: names with commas between them; all targets of `TARGETS`, two motions of each level and
+            all arms if not given.
+        seeds: trainings of each arm on each motion.
+        iterations: of each fine-tuning.
+
+    Raises:
+        UnknownNameError: no such target, motion or arm.
+        ConfigError: a number that is not above 0.
+        InputFileError: the shared policies or motions are missing.
+    """
+    if seeds < 1 or iterations < 1:
+        raise ConfigError(f"--seeds {seeds}, --iterations {iterations}: expected numbers above 0")
+    recipe = recipe_of(root, seeds, iterations)
+    use_threads(recipe.simulation.threads)
+    profile = get_profile("g1_23dof")
+    align = read_params(root).align
+    places = Places(
+        shared=shared_folder(root),
+        cache=root / ".asap" / "closed_loop_bench",
+        alignment_cache=root / ".asap" / "alignment_bench",
+        code=code_version(*_CODE),
+        alignment_code=code_version(*ALIGNMENT_CODE),
+    )
+    table = bench(
+        _names(targets, TARGETS),
+        _names(motions, DEFAULT_MOTIONS),
+        _names(arms, tuple(ARMS)),
+        profile,
+        recipe,
+        {rival.name: rival for rival in rivals(profile, recipe.simulation, align)},
+        places,
+        root / "evaluation" / "closed_loop",
+    )
+    return dict(shown(table))
+
+
+def recipe_of(root: Path, seeds: int, iterations: int) -> Recipe:
+    """The paper's task and learner at a CPU's size, with simulator, fine-tuning and evaluation of params.yaml."""
+    given, preset = (
+        yaml.safe_load(path.read_text()) for path in (root / "params.yaml", root / "presets" / "asap.yaml")
+    )
+    sections = {"tracking": preset["tracking"], "ppo": preset["ppo"] | _PPO}
+    params = Params.model_validate(given | sections)
+    finetune = params.finetune.model_copy(update={"seeds": seeds, "iterations": iterations, "init_std": 0.4})
+    return Recipe(params.simulation, params.tracking, params.ppo, finetune, WarmStartSettings(), params.evaluate)
+
+
+def _names(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.split(","))) if text else default
