@@ -172,7 +172,12 @@ def bench(
         int | None, typer.Option(help="tracking, closed-loop: trainings of each clip and arm.", show_default="3")
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
-    targets: Annotated[str | None, typer.Option(help="closed-loop: names, such as altered,altered_delay.")] = None,
+    targets: Annotated[
+        str | None, typer.Option(help="alignment, closed-loop: names, such as altered,altered_delay.")
+    ] = None,
+    rivals: Annotated[str | None, typer.Option(help="alignment: of zero,sysid,delta_dynamics,delta,two_stage.")] = None,
+    folds: Annotated[str | None, typer.Option(help="alignment: of 0,1,2,3 and all, which is in sample.")] = None,
+    kept: Annotated[bool | None, typer.Option("--kept", help="alignment: show what is kept, fit nothing.")] = None,
     motions: Annotated[str | None, typer.Option(help="closed-loop: published policies, such as CR7_level1.")] = None,
     arms: Annotated[str | None, typer.Option(help="closed-loop: such as vanilla,finetune_only,asap,oracle.")] = None,
     iterations: Annotated[int | None, typer.Option(help="closed-loop: of each fine-tuning.")] = None,
@@ -186,6 +191,7 @@ def bench(
     limit_threads()
     given = {"only": only, "seeds": seeds, "minutes": minutes, "targets": targets}
     given |= {"motions": motions, "arms": arms, "iterations": iterations}
+    given |= {"rivals": rivals, "folds": folds, "kept": kept}
     figures = run_bench(name, root, **{key: value for key, value in given.items() if value is not None})
     if as_json or not all("/" in key for key in figures):
         _show(figures, as_json, title=f"bench {name}")

@@ -173,24 +173,11 @@ def _video_pose2sim(root: Path) -> Figures:
     return {f"{name}/{figure}": value for name, row in rows.items() for figure, value in row.items()}
 
 
-def _alignment(root: Path) -> Figures:
-    """Share of the open-loop error that ways of alignment close on twins, motions held out; takes hours, resumes."""
-    from asap_core.evaluation.alignment_bench.bench import bench
-    from asap_core.robots import get_profile
-    from tasks.bench_places import ALIGNMENT_CODE
-    from tasks.item_store import code_version
+def _alignment(root: Path, **options: Any) -> Figures:
+    """Share of the open-loop error that ways of alignment close on twins, motions held out (Table III); resumes."""
+    from tasks.alignment_bench import bench_alignment
 
-    params = read_params(root)
-    table = bench(
-        get_profile("g1_23dof"),
-        params.simulation,
-        params.align,
-        shared_folder(root),
-        root / ".asap" / "alignment_bench",
-        code_version(*ALIGNMENT_CODE),
-        root / "evaluation" / "alignment.csv",
-    )
-    return {f"{r.pop('target')} {r.pop('rival')}/{k}": v for r in table.to_dict("records") for k, v in r.items()}
+    return bench_alignment(root, **options)
 
 
 def _closed_loop(root: Path, **options: Any) -> Figures:
@@ -236,6 +223,7 @@ _BENCHES: dict[str, Callable[..., Figures]] = {
     "video-pose2sim": _video_pose2sim,
 }
 _OPTIONS = {
+    "alignment": ("targets", "rivals", "folds", "kept"),
     "closed-loop": ("targets", "motions", "arms", "seeds", "iterations"),
     "tracking": ("only", "seeds", "minutes"),
 }

@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from asap_core.alignment.corrected import Corrected, ZeroRival
-from asap_core.errors import UnknownNameError
+from asap_core.errors import InputFileError, UnknownNameError
+from asap_core.evaluation.alignment_bench.cells import kept_cells
 from asap_core.evaluation.alignment_bench.collect import EPISODES, collect_motion
-from asap_core.evaluation.alignment_bench.score import SegmentErrors, closed_share, segment_errors
+from asap_core.evaluation.alignment_bench.score import SegmentErrors, closed_share, figures_of, segment_errors
 from asap_core.evaluation.alignment_bench.splits import MOTIONS, NUM_FOLDS, fold, in_sample
+from asap_core.evaluation.alignment_bench.table import open_loop_table, shown
 from asap_core.evaluation.alignment_bench.targets import TARGETS, target_physics
 from asap_core.evaluation.alignment_bench.yardstick import Yardstick
 from asap_core.evaluation.published import POLICY_NAMES
+from asap_core.files import write_json
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.rollouts import Rollout
@@ -52,17 +55,18 @@ def test_the_altered_target_is_its_single_causes_together() -> None:
 
 def test_share_is_of_sums_and_its_interval_of_episodes() -> None:
     episode = ("a", "a", "b", "c")
-    zero = SegmentErrors(np.array([[1.0, 2.0, 10.0], [1.0, 2.0, 20.0], [1.0, 2.0, 40.0], [1.0, 2.0, 30.0]]), episode)
-    half = SegmentErrors(zero.error_mm * 0.5, episode)
+    distance = np.array([[1.0, 2.0, 10.0], [1.0, 2.0, 20.0], [1.0, 2.0, 40.0], [1.0, 2.0, 30.0]])
+    zero = SegmentErrors(np.repeat(distance[..., None], 4, axis=-1), episode)
+    half = SegmentErrors(zero.figures * 0.5, episode)
     for interval in closed_share(half, zero):
         assert (interval.mean, interval.low, interval.high, interval.n) == pytest.approx((0.5, 0.5, 0.5, 3))
-    uneven = SegmentErrors(zero.error_mm * np.array([[0.0], [0.0], [1.0], [1.0]]), episode)
+    uneven = SegmentErrors(zero.figures * np.array([0.0, 0.0, 1.0, 1.0])[:, None, None], episode)
     one = closed_share(uneven, zero)[2]
     assert one.mean == pytest.approx(0.3)
     assert one.low < 0.05
     assert one.high > 0.9
     with pytest.raises(ValueError, match="different segments"):
-        closed_share(half, SegmentErrors(zero.error_mm, ("a", "b", "b", "c")))
+        closed_share(half, SegmentErrors(zero.figures, ("a", "b", "b", "c")))
 
 
 def test_rollouts_of_published_policies_replay_in_their_target(shared_dir: Path, tmp_path: Path) -> None:
@@ -95,18 +99,41 @@ class Truth(ZeroRival):
         return Corrected("truth", self.physics)
 
 
-def test_a_score_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On made rollouts: the truth closes everything, and a second run fits nothing."""
+def test_a_cell_is_kept_and_the_table_needs_no_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On made rollouts: the truth closes everything, a second run fits nothing, and a lost fold is said."""
     yardstick = Yardstick("strength", PROFILE, SIMULATION, tmp_path, tmp_path, "code")
     made = {m.name: _swaying(m.name, i) for i, m in enumerate(MOTIONS)}
     monkeypatch.setattr(Yardstick, "rollouts", property(lambda self: made))
-    first = yardstick.score(Truth(TARGETS["strength"], "truth"))
-    assert [i.mean for i in first.closed] == pytest.approx([1.0] * 3, abs=1e-3)
-    assert first.closed[0].n == len(MOTIONS)
-    assert Truth.fits == NUM_FOLDS
-    again = yardstick.score(Truth(TARGETS["strength"], "truth"))
-    assert Truth.fits == NUM_FOLDS
-    assert again.error_mm == first.error_mm
+    truth = Truth(TARGETS["strength"], "delta")
+    first = [yardstick.cell(truth, name) for name in ("0", "2")]
+    assert Truth.fits == 2
+    again = yardstick.cell(truth, "2")
+    assert Truth.fits == 2
+    assert np.array_equal(again.errors.figures, first[1].errors.figures)
+    table = open_loop_table(kept_cells(tmp_path), "other")
+    assert table["closed"].tolist() == pytest.approx([1.0] * 3, abs=1e-3)
+    assert table["horizon_s"].tolist() == [0.25, 0.5, 1.0]
+    row = table.iloc[2]
+    assert (row["folds"], row["of_folds"], row["episodes"], row["other_code"]) == ("0 2", 4, 5, "0 2")
+    assert (row["must"], row["verdict"]) == (0.75, "met")
+    assert row["paper_IsaacSim_closed"] == pytest.approx(0.53, abs=0.005)
+    text = shown(table)
+    assert text["strength 1s delta/folds"] == "2 of 4"
+    assert text["strength 1s delta/paper: IsaacSim"] == "37.9 · 22.9 · 4.38 · 5.26"
+
+
+def test_a_damaged_cell_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "mass" / "delta_0_ab.json"
+    write_json(path, {"target": "mass"})
+    with pytest.raises(InputFileError, match=r"delta_0_ab\.json.*rival"):
+        kept_cells(tmp_path)
+
+
+def test_figures_of_a_rollout_that_drifts() -> None:
+    """All links 1 mm further each step: 2 mm mean distance after 3 steps, none relative to the root, 1 mm/frame."""
+    error = np.zeros((1, 3, 24, 3))
+    error[..., 0] = np.array([1.0, 2.0, 3.0])[None, :, None]
+    assert figures_of(error)[0] == pytest.approx([2.0, 0.0, 0.0, 1.0])
 
 
 def _swaying(motion: str, seed: int) -> Rollout:

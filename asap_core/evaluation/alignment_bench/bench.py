@@ -1,8 +1,9 @@
-"""The whole yardstick: targets × rivals, the share of the open-loop error closed on held-out motions."""
+"""The whole yardstick: targets × folds × rivals, the share of the open-loop error closed on held-out motions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -11,23 +12,20 @@ from asap_core.alignment.corrected import Rival, ZeroRival
 from asap_core.alignment.delta_dynamics import DeltaDynamicsRival, DeltaDynamicsSettings
 from asap_core.alignment.delta_rival import DeltaRival
 from asap_core.alignment.physics_fit import SysIdSettings
-from asap_core.alignment.replay import HORIZONS_S
 from asap_core.alignment.settings import AlignSettings
 from asap_core.alignment.sysid import SysIdRival
 from asap_core.alignment.two_stage import TwoStageRival
+from asap_core.errors import unknown_name
+from asap_core.evaluation.alignment_bench.cells import kept_cells
+from asap_core.evaluation.alignment_bench.plot import draw
+from asap_core.evaluation.alignment_bench.splits import PARTS
+from asap_core.evaluation.alignment_bench.table import RIVALS, open_loop_table
 from asap_core.evaluation.alignment_bench.targets import TARGETS
-from asap_core.evaluation.alignment_bench.yardstick import RivalScore, Yardstick
+from asap_core.evaluation.alignment_bench.yardstick import Yardstick
 from asap_core.files import atomic_file
+from asap_core.progress import say
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.settings import SimulationSettings
-
-PAPER: Mapping[str, tuple[float, float, float]] = {
-    "delta": (-0.02, 0.20, 0.53),
-    "sysid": (0.01, 0.04, 0.04),
-    "delta_dynamics": (-0.25, -0.10, 0.16),
-}
-"""Shares closed at 0.25, 0.5 and 1.0 s by the paper's own rivals from IsaacGym to IsaacSim (its Table III)."""
-_SEED = 0
 
 
 def rivals(profile: RobotProfile, simulation: SimulationSettings, align: AlignSettings) -> list[Rival]:
@@ -43,46 +41,48 @@ def rivals(profile: RobotProfile, simulation: SimulationSettings, align: AlignSe
 
 
 def bench(
+    targets: Sequence[str],
+    names: Sequence[str],
+    folds: Sequence[str],
     profile: RobotProfile,
     simulation: SimulationSettings,
     align: AlignSettings,
     shared: Path,
     cache: Path,
     code: str,
-    csv: Path,
-    targets: Iterable[str] = tuple(TARGETS),
-    show: Callable[[pd.DataFrame], None] = lambda table: None,
+    out: Path,
 ) -> pd.DataFrame:
-    """Score all rivals on all targets; what an earlier run has kept is not computed again.
+    """Fit and score the cells named, and make the table of all that are kept; what is kept is not fitted again.
 
     Args:
-        cache: rollouts, fits and scores are kept under it.
+        targets, names, folds: of `TARGETS`, `RIVALS` and `PARTS`; cells are made in this order, folds before rivals.
+        shared: folder that holds data/asap.
+        cache: rollouts, fits and cells are kept under it, a cell as soon as it is done.
         code: digest of the code that they depend on.
-        csv: written anew after every row.
-        show: called with the table so far after every row.
+        out: `<out>.csv` and `<out>.png` are written anew after every cell.
+
+    Raises:
+        UnknownNameError: a name is none.
     """
-    rows: list[dict[str, object]] = []
-    for target in targets:
-        yardstick = Yardstick(target, profile, simulation, shared, cache, code)
-        for rival in rivals(profile, simulation, align):
-            rows.append(_row(target, rival, yardstick.score(rival, _SEED), yardstick.in_sample(rival, _SEED)))
-            table = pd.DataFrame(rows)
-            with atomic_file(csv) as partial:
-                table.to_csv(partial, index=False)
-            show(table)
-    return pd.DataFrame(rows)
+    for kind, given, known in (("target", targets, TARGETS), ("rival", names, RIVALS), ("fold", folds, PARTS)):
+        for name in given:
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    by_name = {rival.name: rival for rival in rivals(profile, simulation, align)}
+    yardsticks = {t: Yardstick(t, profile, simulation, shared, cache, code) for t in targets}
+    for target, fold, name in product(targets, folds, names):
+        say(f"alignment: {target}, fold {fold}, {name}")
+        yardsticks[target].cell(by_name[name], fold)
+        kept_table(cache, code, out)
+    return kept_table(cache, code, out)
 
 
-def _row(target: str, rival: Rival, score: RivalScore, oracle: RivalScore) -> dict[str, object]:
-    row: dict[str, object] = {"target": target, "rival": rival.name}
-    paper = PAPER.get(rival.name)
-    for i, horizon in enumerate(HORIZONS_S):
-        interval, key = score.closed[i], f"{horizon:g}s"
-        row |= {f"closed_{key}": interval.mean, f"low_{key}": interval.low, f"high_{key}": interval.high}
-        row |= {f"in_sample_{key}": oracle.closed[i].mean, f"paper_{key}": paper[i] if paper else None}
-        row |= {f"error_mm_{key}": score.error_mm[i], f"zero_mm_{key}": score.zero_mm[i]}
-    row["chosen"] = " ".join(f.chosen for f in score.folds)
-    row["fit_wall_s"] = max(f.wall_s for f in score.folds)
-    row["fit_cpu_s"] = max(f.cpu_s for f in score.folds)
-    row["episodes"] = score.closed[0].n
-    return row
+def kept_table(cache: Path, code: str, out: Path) -> pd.DataFrame:
+    """The table of the cells that are kept; nothing is fitted. Arguments as of `bench`."""
+    table = open_loop_table(kept_cells(cache), code)
+    with atomic_file(out.with_suffix(".csv")) as partial:
+        table.to_csv(partial, index=False)
+    if len(table):
+        with atomic_file(out.with_suffix(".png")) as partial:
+            draw(table).savefig(partial, format="png", dpi=110)
+    return table

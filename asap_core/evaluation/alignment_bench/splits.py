@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from asap_core.errors import unknown_name
+
 Level = Literal["easy", "medium", "hard"]
 
 
@@ -57,3 +59,18 @@ def in_sample() -> Fold:
     """All motions in all three parts: what a rival could reach if it had seen everything."""
     everything = tuple(m.name for m in MOTIONS)
     return Fold(everything, everything, everything)
+
+
+PARTS = (*(str(index) for index in range(NUM_FOLDS)), "all")
+"""Names of the folds; `all` is `in_sample`."""
+
+
+def fold_of(name: str) -> Fold:
+    """The fold of that name in `PARTS`.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in PARTS:
+        raise unknown_name("fold", name, PARTS)
+    return in_sample() if name == "all" else fold(int(name))

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from asap_core.alignment.corrected import Corrected, Rival, ZeroRival
+from asap_core.alignment.corrected import Corrected, Rival
+from asap_core.evaluation.alignment_bench.cells import Cell
 from asap_core.evaluation.alignment_bench.collect import collect_motion
-from asap_core.evaluation.alignment_bench.score import SegmentErrors, closed_share, segment_errors
-from asap_core.evaluation.alignment_bench.splits import MOTIONS, NUM_FOLDS, Fold, fold, in_sample
+from asap_core.evaluation.alignment_bench.score import SegmentErrors, segment_errors
+from asap_core.evaluation.alignment_bench.splits import MOTIONS, Fold, fold_of
 from asap_core.evaluation.alignment_bench.targets import target_physics
-from asap_core.files import content_key, read_json, write_json
-from asap_core.metrics import Interval
+from asap_core.files import content_key
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts.record import Rollout, concatenate
 from asap_core.simulators.settings import SimulationSettings
-
-
-@dataclass(frozen=True)
-class FoldScore:
-    """One fit and its errors on the motions that it has not seen."""
-
-    errors: SegmentErrors
-    chosen: str
-    report: Mapping[str, Any]
-    wall_s: float
-    cpu_s: float
-
-
-@dataclass(frozen=True)
-class RivalScore:
-    """A rival on one target, over all folds together."""
-
-    closed: list[Interval]
-    """Share of the open-loop error closed, for each of `HORIZONS_S`."""
-    error_mm: list[float]
-    zero_mm: list[float]
-    folds: list[FoldScore]
 
 
 class Yardstick:
@@ -74,6 +47,7 @@ class Yardstick:
         self._shared = shared
         self._cache = cache
         self._code = code
+        self._zeros: dict[str, SegmentErrors] = {}
 
     @cached_property
     def rollouts(self) -> dict[str, Rollout]:
@@ -97,38 +71,39 @@ class Yardstick:
         """The episodes of some motions."""
         return concatenate([self.rollouts[name] for name in motions])
 
-    def score(self, rival: Rival, seed: int = 0) -> RivalScore:
-        """Every motion held out once."""
-        return self._score(rival, seed, [fold(index) for index in range(NUM_FOLDS)])
-
-    def in_sample(self, rival: Rival, seed: int = 0) -> RivalScore:
-        """Fitted, chosen and scored on all motions: the rival's own oracle, not a result."""
-        return self._score(rival, seed, [in_sample()])
-
-    def _score(self, rival: Rival, seed: int, folds: list[Fold]) -> RivalScore:
-        zero = SegmentErrors.joined([self.fold_score(ZeroRival(self._settings.physics), 0, f).errors for f in folds])
-        scores = [self.fold_score(rival, seed, f) for f in folds]
-        errors = SegmentErrors.joined([s.errors for s in scores])
-        return RivalScore(
-            closed=closed_share(errors, zero),
-            error_mm=errors.error_mm.mean(axis=0).tolist(),
-            zero_mm=zero.error_mm.mean(axis=0).tolist(),
-            folds=scores,
-        )
-
-    def fold_score(self, rival: Rival, seed: int, parts: Fold) -> FoldScore:
-        """Fit and score one fold, or read what an earlier run kept."""
+    def cell(self, rival: Rival, fold: str, seed: int = 0) -> Cell:
+        """Fit and score one fold of `splits.PARTS`, or read what an earlier run kept."""
+        parts = fold_of(fold)
         key = self.key(rival, seed, parts)
-        path = self._cache / "scores" / self.target / f"{rival.name}_{key}.json"
+        path = self._cache / "scores" / self.target / f"{rival.name}_{fold}_{key}.json"
         if path.exists():
-            return _from_json(read_json(path))
+            return Cell.load(path)
         wall, cpu = time.perf_counter(), time.process_time()
         corrected = self.fitted(rival, seed, parts, key)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        errors = segment_errors(corrected, self.part(parts.heldout), self._profile, self._settings)
-        score = FoldScore(errors, corrected.name, corrected.report, wall, cpu)
-        write_json(path, _as_json(score))
-        return score
+        made = Cell(
+            target=self.target,
+            rival=rival.name,
+            fold=fold,
+            seed=seed,
+            code=self._code,
+            errors=self._errors(corrected, fold),
+            zero=self._zero(fold),
+            chosen=corrected.name,
+            report=dict(corrected.report),
+            wall_s=wall,
+            cpu_s=cpu,
+        )
+        made.save(path)
+        return made
+
+    def _errors(self, corrected: Corrected, fold: str) -> SegmentErrors:
+        return segment_errors(corrected, self.part(fold_of(fold).heldout), self._profile, self._settings)
+
+    def _zero(self, fold: str) -> SegmentErrors:
+        if fold not in self._zeros:
+            self._zeros[fold] = self._errors(Corrected("zero", self._settings.physics), fold)
+        return self._zeros[fold]
 
     def key(self, rival: Rival, seed: int, parts: Fold) -> str:
         """Of everything that a fit depends on."""
@@ -138,14 +113,3 @@ class Yardstick:
     def fitted(self, rival: Rival, seed: int, parts: Fold, key: str) -> Corrected:
         """The rival's fit on the fold; a killed one goes on."""
         return rival.fit(self.part(parts.fit), self.part(parts.validation), seed, self._cache / "fits" / key)
-
-
-def _as_json(score: FoldScore) -> dict[str, Any]:
-    errors = {"error_mm": score.errors.error_mm.tolist(), "episode": list(score.errors.episode)}
-    rest = {name: getattr(score, name) for name in ("chosen", "wall_s", "cpu_s")}
-    return {**errors, **rest, "report": dict(score.report)}
-
-
-def _from_json(content: dict[str, Any]) -> FoldScore:
-    errors = SegmentErrors(np.array(content["error_mm"]), tuple(content["episode"]))
-    return FoldScore(errors, content["chosen"], content["report"], content["wall_s"], content["cpu_s"])
