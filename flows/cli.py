@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asap_core.errors import AsapError, ConfigError, StageError
-from flows.commands import ingest, motions, profile, screen, training, video
+from flows.commands import ingest, motions, profile, rounds, screen, training, video
 from flows.commands.console import wide_console
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ profile.add_to(app)
 screen.add_to(app)
 ingest.add_to(app)
 training.add_to(app)
+rounds.add_to(app)
 video.add_to(app)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one flat JSON object instead of a table.")]

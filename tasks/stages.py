@@ -64,14 +64,14 @@ def run_stage(name: str, root: Path) -> Figures:
     check_stage(name)
     params = read_params(root)
     if name not in TRACKED_STAGES:
-        return _run(name, params, root)
+        return run_unlogged(name, params, root)
     from asap_core.progress import heard_by
     from tasks.tracking import StageRun
 
     log = StageRun(name, params.model_dump(mode="json"), root)
     try:
         with heard_by(log):
-            figures = _run(name, params, root)
+            figures = run_unlogged(name, params, root)
     except BaseException:
         log.fail()
         raise
@@ -79,7 +79,8 @@ def run_stage(name: str, root: Path) -> Figures:
     return figures
 
 
-def _run(name: str, params: Params, root: Path) -> Figures:
+def run_unlogged(name: str, params: Params, root: Path) -> Figures:
+    """Run one stage, in a process of its own if Isaac Lab simulates, and log nothing."""
     from tasks.stage_process import needs_process, run_in_process
 
     if needs_process(name, params):
