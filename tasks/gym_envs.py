@@ -84,7 +84,8 @@ def agent_cfg(ppo: PpoSettings, iterations: int, save_every: int, name: str) -> 
 
     from asap_core.simulators.isaaclab.runtime import device
 
-    network = {"hidden_dims": list(ppo.hidden), "activation": "elu", "obs_normalization": ppo.normalise_observations}
+    normalised = ppo.normalise_observations is True
+    network = {"hidden_dims": list(ppo.hidden), "activation": "elu", "obs_normalization": normalised}
     gaussian = RslRlMLPModelCfg.GaussianDistributionCfg(init_std=ppo.init_std, std_type="log")
     return RslRlOnPolicyRunnerCfg(
         device=device(),

@@ -62,11 +62,22 @@ def load_actor(actor: MLPModel, path: Path | str) -> None:
     if found != wanted:
         raise ContractError(f"{path}: layers are {found}, the actor's {wanted}; set ppo.hidden to the file's widths")
     if not isinstance(actor.obs_normalizer, torch.nn.Identity):
-        raise ContractError(f"{path}: takes raw observations; set ppo.normalise_observations: false")
+        raise ContractError(f"{path}: takes raw observations; set ppo.normalise_observations: critic")
     with torch.no_grad():
         for layer, (weight, bias) in zip(own, layers, strict=True):
             layer.weight.copy_(torch.tensor(weight))
             layer.bias.copy_(torch.tensor(bias))
+
+
+def train_last_layer_only(trainer: PpoTrainer) -> None:
+    """Let the optimiser move the actor's last layer and its exploration, and leave the layers below as published.
+
+    A big network whose inputs have no common scale is disturbed more than taught by a few hundred thousand samples.
+    Call before any update.
+    """
+    last = linear_layers(trainer.actor)[-1]
+    group = trainer.algorithm.optimizer.param_groups[0]
+    group["params"] = [*last.parameters(), trainer.actor.distribution.log_std_param]
 
 
 def learn_critic(trainer: PpoTrainer, iterations: int, init_std: float, description: str) -> None:

@@ -16,7 +16,7 @@ from asap_core.simulators.factory import make_simulator
 from asap_core.simulators.settings import SimulationSettings
 from asap_core.training.ppo import PpoTrainer
 from asap_core.training.settings import PpoSettings
-from asap_core.training.warm_start import learn_critic, load_actor, read_layers
+from asap_core.training.warm_start import learn_critic, load_actor, read_layers, train_last_layer_only
 from tasks.closed_loop_bench import recipe_of
 
 PROFILE = get_profile("g1_23dof")
@@ -70,3 +70,20 @@ def test_files_of_other_kinds_are_named(tmp_path: Path) -> None:
     torch.onnx.export(net, torch.zeros(1, 3), str(tmp_path / "relu.onnx"), dynamo=False)
     with pytest.raises(InputFileError, match="Gemm, Relu, Gemm, expected Gemm with Elu"):
         read_layers(tmp_path / "relu.onnx")
+
+
+def test_the_last_layer_alone_is_trained(shared_dir: Path) -> None:
+    trainer = trainer_of(shared_dir, normalise_observations="critic")
+    train_last_layer_only(trainer)
+    load_actor(trainer.actor, policy_file(shared_dir, "side_jump_level1"))
+    before = {name: value.clone() for name, value in trainer.actor.mlp.state_dict().items()}
+    trainer.iterate()
+    moved = {name for name, value in trainer.actor.mlp.state_dict().items() if not torch.equal(value, before[name])}
+    assert moved == {"6.weight", "6.bias"}
+    assert isinstance(trainer.actor.obs_normalizer, torch.nn.Identity)
+    assert not isinstance(trainer.algorithm.critic.obs_normalizer, torch.nn.Identity)
+    kept = trainer.state_dict()
+    again = trainer_of(shared_dir, normalise_observations="critic")
+    train_last_layer_only(again)
+    again.load_state_dict(kept)
+    assert torch.equal(again.actor.mlp[6].weight, trainer.actor.mlp[6].weight)

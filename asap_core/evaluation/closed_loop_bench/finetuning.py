@@ -25,7 +25,7 @@ from asap_core.simulators.factory import make_simulator
 from asap_core.training.ppo import PpoTrainer
 from asap_core.training.published import published_contract
 from asap_core.training.session import TrainingSession
-from asap_core.training.warm_start import learn_critic, load_actor
+from asap_core.training.warm_start import learn_critic, load_actor, train_last_layer_only
 
 _SEED_STEP = 1000
 """Between the seeds of two trainings, as in stage `finetune`."""
@@ -85,6 +85,8 @@ class Finetuner:
         env = self._env(reference, arm, world.corrected, seed)
         ppo = recipe.ppo.model_copy(update={"learning_rate": recipe.finetune.learning_rate})
         trainer = PpoTrainer(env, ppo, _SEED_STEP * (seed + 1))
+        if recipe.warm_start.last_layer_only:
+            train_last_layer_only(trainer)
         trainer.load_networks(self._start(motion, seed, reference), recipe.finetune.init_std)
         contract = published_contract(self._profile, reference)
         session = TrainingSession(trainer, contract, running, recipe.finetune.checkpoint_every)

@@ -21,6 +21,8 @@ class WarmStartSettings(Settings):
 
     critic_iterations: int = Field(default=6, ge=0)
     """In which the critic alone learns, from nothing, in the nominal simulator; every arm goes on from there."""
+    last_layer_only: bool = True
+    """Whether the actor's last layer alone is trained: what so few samples can teach."""
     distance_m: float = Field(default=0.8, gt=0)
     """Limit of the terminations: the published policies' own is not published, and some are 0.5 m off in places."""
     noise_rad: float = Field(default=0.1, ge=0)
