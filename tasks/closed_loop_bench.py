@@ -29,7 +29,7 @@ _PPO: dict[str, Any] = {
     "steps_per_env": 16,
     "critic_learning_rate": 7.0e-4,
     "gamma": 0.97,
-    "normalise_observations": "critic",
+    "normalise_critic": True,
 }
 """Over the `ppo` of preset asap: as on a CPU, and a critic from nothing needs inputs of one scale."""
 _INIT_STD = 0.3

@@ -84,8 +84,7 @@ def agent_cfg(ppo: PpoSettings, iterations: int, save_every: int, name: str) -> 
 
     from asap_core.simulators.isaaclab.runtime import device
 
-    normalised = ppo.normalise_observations is True
-    network = {"hidden_dims": list(ppo.hidden), "activation": "elu", "obs_normalization": normalised}
+    network = {"hidden_dims": list(ppo.hidden), "activation": "elu", "obs_normalization": ppo.normalise_observations}
     gaussian = RslRlMLPModelCfg.GaussianDistributionCfg(init_std=ppo.init_std, std_type="log")
     return RslRlOnPolicyRunnerCfg(
         device=device(),

@@ -105,13 +105,13 @@ class PpoTrainer:
             "actor",
             env.num_actions,
             settings.hidden,
-            obs_normalization=settings.normalise_observations is True,
+            obs_normalization=settings.normalise_observations,
             distribution_cfg=distribution,
         ).to(self.device)
         with torch.no_grad():
             self.actor.mlp[-1].weight.mul_(0.01)
             self.actor.mlp[-1].bias.zero_()
-        normalise = bool(settings.normalise_observations)
+        normalise = settings.normalise_observations or settings.normalise_critic
         critic = MLPModel(self._obs, groups, "critic", 1, settings.hidden, obs_normalization=normalise).to(self.device)
         self.algorithm = self._make_algorithm(critic)
         self.algorithm.optimizer = _SplitRateAdam(

@@ -32,8 +32,10 @@ class PpoSettings(Settings):
     max_grad_norm: float = Field(default=1.0, gt=0)
     clip_value: bool = False
     """Clip the value loss as the ratio is."""
-    normalise_observations: bool | Literal["critic"] = True
-    """Running mean and variance of the observations, in actor and critic or in the critic alone."""
+    normalise_observations: bool = True
+    """Running mean and variance of the observations, in actor and critic."""
+    normalise_critic: bool = False
+    """Where `normalise_observations` is false: in the critic all the same."""
     init_std: float = Field(default=0.4, gt=0)
     """Standard deviation of the raw action at first."""
     hidden: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(256, 128, 64), min_length=1)

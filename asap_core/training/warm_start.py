@@ -62,7 +62,7 @@ def load_actor(actor: MLPModel, path: Path | str) -> None:
     if found != wanted:
         raise ContractError(f"{path}: layers are {found}, the actor's {wanted}; set ppo.hidden to the file's widths")
     if not isinstance(actor.obs_normalizer, torch.nn.Identity):
-        raise ContractError(f"{path}: takes raw observations; set ppo.normalise_observations: critic")
+        raise ContractError(f"{path}: takes raw observations; set ppo.normalise_observations: false")
     with torch.no_grad():
         for layer, (weight, bias) in zip(own, layers, strict=True):
             layer.weight.copy_(torch.tensor(weight))

@@ -73,7 +73,7 @@ def test_files_of_other_kinds_are_named(tmp_path: Path) -> None:
 
 
 def test_the_last_layer_alone_is_trained(shared_dir: Path) -> None:
-    trainer = trainer_of(shared_dir, normalise_observations="critic")
+    trainer = trainer_of(shared_dir, normalise_critic=True)
     train_last_layer_only(trainer)
     load_actor(trainer.actor, policy_file(shared_dir, "side_jump_level1"))
     before = {name: value.clone() for name, value in trainer.actor.mlp.state_dict().items()}
@@ -83,7 +83,7 @@ def test_the_last_layer_alone_is_trained(shared_dir: Path) -> None:
     assert isinstance(trainer.actor.obs_normalizer, torch.nn.Identity)
     assert not isinstance(trainer.algorithm.critic.obs_normalizer, torch.nn.Identity)
     kept = trainer.state_dict()
-    again = trainer_of(shared_dir, normalise_observations="critic")
+    again = trainer_of(shared_dir, normalise_critic=True)
     train_last_layer_only(again)
     again.load_state_dict(kept)
     assert torch.equal(again.actor.mlp[6].weight, trainer.actor.mlp[6].weight)

@@ -111,7 +111,7 @@ def plain_runner(env: PlainEnv, ppo: PpoSettings) -> OnPolicyRunner:
         "class_name": "MLPModel",
         "hidden_dims": list(ppo.hidden),
         "activation": "elu",
-        "obs_normalization": ppo.normalise_observations is True,
+        "obs_normalization": ppo.normalise_observations,
     }
     gaussian = {"class_name": "GaussianDistribution", "init_std": ppo.init_std, "std_type": "log"}
     algorithm = {
