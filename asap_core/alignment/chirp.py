@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asap_core.alignment.physics_fit import PhysicsFitter, SysIdSettings
-from asap_core.alignment.physics_replay import JOINT_ARM_M, PhysicsReplay
+from asap_core.alignment.physics_replay import PhysicsReplay
+from asap_core.alignment.replay import JOINT_ARM_M
 from asap_core.alignment.sysid_parameters import Parameter, physics_of, sysid_parameters
 from asap_core.robots.mjcf import build_model
 from asap_core.robots.physics import PhysicsSettings

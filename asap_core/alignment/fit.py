@@ -47,8 +47,6 @@ from asap_core.simulators.settings import SimulationSettings
 Array = NDArray[np.floating]
 _MOST_REPLAY_ENVS = 64
 _REFINE_SEGMENTS_AT_ONCE = 8
-_LEAST_YARDSTICK_M = 1e-4
-"""Uncorrected distances below this do not count as a gap."""
 
 
 @dataclass(frozen=True)
@@ -183,31 +181,28 @@ class DeltaFitter:
         weights = SharedWeights.of(self._profile, features, self._settings.joints)
         simulator = make_simulator(self._profile, self._simulation, _REFINE_SEGMENTS_AT_ONCE * (weights.size + 1))
         refiner = Refiner(simulator, self._profile, weights, start, settings.prior)
-        rounds = [(h, i) for h in settings.horizons_s for i in range(settings.iterations)]
+        rounds = [(stage, i) for stage in range(len(settings.horizons_s)) for i in range(settings.iterations)]
         with track("align: refine", len(rounds)) as tracker:
-            for horizon, i in rounds:
-                name = f"refined_{horizon:g}s_{i + 1}"
+            for stage, i in rounds:
+                name = f"refined_{stage + 1}_{settings.horizons_s[stage]:g}s_{i + 1}"
                 file = self._cache / f"{name}.npy"
                 if file.exists():
                     refiner.memory = read_array(file)
                 else:
-                    data = self._refine_segments(horizon, i)
-                    if not refiner.value.any():
-                        refiner.start_with_delay(*data)
-                    refiner.step(*data)
+                    segments = self._refine_segments(settings.horizons_s[stage], i)
+                    if stage == i == 0:
+                        refiner.start_with_delay(segments)
+                    refiner.step(segments, settings.step_shrink**stage)
                     write_array(file, refiner.memory)
                 candidate = self._scored(name, refiner.model)
                 tracker.advance(note=f"validation {candidate.validation[HORIZONS_S[-1]]:.1f} mm")
                 yield candidate
 
-    def _refine_segments(self, horizon_s: float, turn: int) -> tuple[Segments, Array]:
-        """Segments of the fit split, spread over all of it, others each turn; the uncorrected mean distance (H,) m."""
-        steps = horizon_steps(horizon_s, self._simulator.control_dt)
-        segments = cut_segments(self._fit, self._profile, steps)
+    def _refine_segments(self, horizon_s: float, turn: int) -> Segments:
+        """Segments of the fit split, spread over all of it, others each turn."""
+        segments = cut_segments(self._fit, self._profile, horizon_steps(horizon_s, self._simulator.control_dt))
         stride = max(1, round(segments.num * horizon_s / self._settings.refine.seconds))
-        segments = segments.take(np.arange(turn % stride, segments.num, stride))
-        distance = replay_distance(self._simulator, self._profile, segments)
-        return segments, np.maximum(distance.mean(axis=0), _LEAST_YARDSTICK_M)
+        return segments.take(np.arange(turn % stride, segments.num, stride))
 
     def _scored(self, name: str, model: DeltaActionModel) -> Candidate:
         return Candidate(name, model, *self._errors(model, self._validation_segments))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asap_core.alignment.replay import Segments, replay_with_joints
+from asap_core.alignment.replay import Segments, coordinates, replay_with_joints
 from asap_core.alignment.sysid_parameters import Parameter, physics_of
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
@@ -18,8 +18,6 @@ from asap_core.simulators.mujoco import MujocoSimulator
 Array = NDArray[np.floating]
 _ENVS = 512
 _SMALLEST_M = 1e-6
-JOINT_ARM_M = 0.15
-"""Turns a joint angle's error into a length; the feet and hands, which no link origin shows turning, have about it."""
 MOCAP_NOISE_M = 0.001
 """What a position from motion capture is trusted to."""
 
@@ -139,11 +137,6 @@ class RolloutReplay(PhysicsReplay):
         for begin in range(0, self._segments.num, at_once):
             index = np.arange(begin, min(begin + at_once, self._segments.num))
             tiled = self._segments.take(np.tile(np.resize(index, at_once), count))
-            reached = _coordinates(*replay_with_joints(simulator, self._profile, tiled))
+            reached = coordinates(*replay_with_joints(simulator, self._profile, tiled))
             reached = reached.reshape(count, at_once, *reached.shape[1:])[:, : len(index)]
-            yield _coordinates(self._segments.link_pos[index], self._segments.joint_pos[index]), reached
-
-
-def _coordinates(link_pos: Array, joint_pos: Array) -> Array:
-    """(S, H, 3 L + J) m."""
-    return np.concatenate([link_pos.reshape(*link_pos.shape[:2], -1), JOINT_ARM_M * joint_pos], axis=-1)
+            yield coordinates(self._segments.link_pos[index], self._segments.joint_pos[index]), reached

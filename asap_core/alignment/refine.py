@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
 from asap_core.alignment.features import OWN_FEATURES
-from asap_core.alignment.replay import Segments, replay
+from asap_core.alignment.replay import Segments, coordinates, replay_with_joints
 from asap_core.alignment.sysid_parameters import joint_groups
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.protocol import Simulator
@@ -27,13 +27,31 @@ from asap_core.simulators.protocol import Simulator
 Array = NDArray[np.floating]
 JointGroup = Literal["ankles", "legs", "all"]
 
-_STEP_RAD = 0.01
-"""Size of the output change by which derivatives are taken."""
+_UNITS = {
+    "torque": 0.1,
+    "excess": 0.1,
+    "velocity": 0.3,
+    "friction": 0.2,
+    "friction_smooth": 0.2,
+    "acceleration": 0.01,
+    "target_change": 0.25,
+    "target_change_before": 0.25,
+    "standing_torque": 0.1,
+    "payload": -0.5,
+}
+"""Change of each own feature's weight by which derivatives are taken: share of the torque, Nm s/rad, Nm, kg m²,
+control steps, kg. Physical sizes, as those of SysID, alike for all joints: steps of equal output would be tiny for a
+joint that works hard, and what a contact makes of a tiny step does not carry on. The sign at first is that of a robot
+weaker, slower, later and heavier than simulated, since at the edge of a foot the other side answers otherwise."""
 _LEAST_SHARE = 0.1
 """Distances below this share of the uncorrected ones count as squares."""
-_DAMPINGS = (3e-4, 3e-3, 3e-2, 0.3)
+_LEAST_YARDSTICK_M = 1e-4
+"""Uncorrected distances below this do not count as a gap."""
+_DAMPINGS = (1e-4, 1e-2, 0.1, 0.5)
 """Levenberg-Marquardt dampings that are tried side by side, relative to the mean curvature."""
-_FORGET = 0.6
+_FURTHER = 1.5
+"""Factor on the step of the second damping that is tried too."""
+_FORGET = 0.3
 """Weight of earlier steps in the next one."""
 _DELAYS_STEPS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Delays in control steps that are tried at the start."""
@@ -41,19 +59,19 @@ _ALONE = 0.05
 """Pull of a feature's mean weight towards zero, beside that of the weights towards each other."""
 _UNUSED_RAD = 1e-5
 """A feature below this root mean square over the rollouts is not fitted."""
-_SHARED_OVER: dict[str, Literal["joint", "place"]] = {
+_SHARED_OVER: dict[str, Literal["joint", "place", "robot"]] = {
     "torque": "joint",
     "excess": "place",
     "velocity": "place",
     "friction": "place",
     "friction_smooth": "place",
-    "acceleration": "joint",
-    "target_change": "joint",
-    "target_change_before": "place",
+    "acceleration": "place",
+    "target_change": "robot",
+    "target_change_before": "robot",
     "standing_torque": "joint",
     "payload": "joint",
 }
-"""Over which joints a feature has one weight: both sides of a joint, or all joints of a place such as the hip."""
+"""Over which joints a feature has one weight: both sides of a joint, all joints of a place such as the hip, or all."""
 
 
 def joints_of_group(profile: RobotProfile, group: JointGroup) -> NDArray[np.bool_]:
@@ -64,18 +82,18 @@ def joints_of_group(profile: RobotProfile, group: JointGroup) -> NDArray[np.bool
 
 @dataclass(frozen=True)
 class SharedWeights:
-    """Which weights move together, in units of _STEP_RAD of output."""
+    """Which weights move together, in units of `_UNITS`."""
 
     member: NDArray[np.intp]
     """(J, O) free number of each joint's own-feature weight; −1 where it stays."""
     scale: Array
-    """(P,) weight change that alters the output by `_STEP_RAD` root mean square."""
+    """(P,) weight change that is one unit."""
     feature: NDArray[np.intp]
     """(P,) own feature that each weighs."""
 
     @classmethod
     def of(cls, profile: RobotProfile, features: Array, group: JointGroup = "all") -> SharedWeights:
-        """Sharing by joint names; scales from `features` (n, J, F) of the rollouts."""
+        """Sharing by joint names; of `features` (n, J, F) of the rollouts those that occur."""
         moved = joints_of_group(profile, group)
         names = [name.removeprefix("left_").removeprefix("right_") for name in profile.joint_names]
         places = [next(place for place in joint_groups(profile) if place in name) for name in names]
@@ -84,13 +102,13 @@ class SharedWeights:
         scales: list[float] = []
         columns: list[int] = []
         for column, feature in enumerate(OWN_FEATURES):
-            keys = names if _SHARED_OVER[feature] == "joint" else places
+            keys = {"joint": names, "place": places, "robot": [""] * len(names)}[_SHARED_OVER[feature]]
             for key in dict.fromkeys(keys):
                 at = np.array([k == key for k in keys]) & moved
                 rms = np.sqrt((size[at, column] ** 2).mean()) if at.any() else 0.0
                 if rms > _UNUSED_RAD:
                     member[at, column] = len(scales)
-                    scales.append(_STEP_RAD / rms)
+                    scales.append(_UNITS[feature])
                     columns.append(column)
         return cls(member, np.array(scales), np.array(columns, dtype=np.intp))
 
@@ -102,13 +120,10 @@ class SharedWeights:
     def prior(self) -> Array:
         """Precision (P, P) that pulls a feature's weights towards each other, and these a little towards zero.
 
-        In units of the weights: one that the rollouts hardly excite follows those of the other joints.
+        One that the rollouts hardly excite follows those of the other joints.
         """
-        out: Array = np.zeros((self.size, self.size))
-        for column in np.unique(self.feature):
-            at = np.flatnonzero(self.feature == column)
-            unit = self.scale[at] / np.exp(np.log(self.scale[at]).mean())
-            out[np.ix_(at, at)] = np.outer(unit, unit) * (np.eye(len(at)) - (1.0 - _ALONE) / len(at))
+        alike = self.feature[:, None] == self.feature
+        out: Array = np.eye(self.size) - (1.0 - _ALONE) * alike / alike.sum(axis=1)
         return out
 
     def spread(self, values: Array) -> Array:
@@ -120,7 +135,7 @@ class SharedWeights:
 def replay_variants(
     simulator: Simulator, profile: RobotProfile, segments: Segments, model: DeltaActionModel, changes: Array
 ) -> Array:
-    """Link positions (V, S, H, L, 3) under V variants of `model` whose own-feature weights differ by `changes`.
+    """`coordinates` (V, S, H, D) under V variants of `model` whose own-feature weights differ by `changes`.
 
     Args:
         simulator: nominal; its robots are filled with as many (variant, segment) pairs as fit, segment by segment.
@@ -128,16 +143,16 @@ def replay_variants(
     """
     count = len(changes)
     per_chunk = max(1, simulator.num_envs // count)
-    reached = np.empty((count, *segments.link_pos.shape))
+    parts = []
     change = torch.as_tensor(changes)
     for begin in range(0, segments.num, per_chunk):
         index = np.arange(begin, min(begin + per_chunk, segments.num))
         pairs = np.resize(np.tile(index, count), simulator.num_envs)
         variant = torch.as_tensor(np.resize(np.repeat(np.arange(count), len(index)), simulator.num_envs))
         correction = DeltaCorrection(_varied(model, change[variant]), simulator.control_dt)
-        out = replay(simulator, profile, segments.take(pairs), correction)[: count * len(index)]
-        reached[:, index] = out.reshape(count, len(index), *segments.link_pos.shape[1:])
-    return reached
+        reached = coordinates(*replay_with_joints(simulator, profile, segments.take(pairs), correction))
+        parts.append(reached[: count * len(index)].reshape(count, len(index), *reached.shape[1:]))
+    return np.concatenate(parts, axis=1)
 
 
 def _varied(model: DeltaActionModel, change: torch.Tensor) -> Callable[[tuple[Array, ...]], Array]:
@@ -156,7 +171,7 @@ class Refiner:
     """Improves a model's own-feature weights step by step; see the module.
 
     Args:
-        simulator: nominal; N is best a multiple of `weights.size + 1`.
+        simulator: nominal; N is best a multiple of `weights.size + 2`.
         weights: what is fitted.
         model: the start.
         prior: strength of `SharedWeights.prior`, relative to the mean curvature.
@@ -177,18 +192,20 @@ class Refiner:
         self._prior = prior
         self.value: Array = np.zeros(weights.size)
         """Free numbers of the present model; zero is the start."""
+        self._side: Array = -np.ones(weights.size)
+        """Direction of the derivatives: where the last step went."""
         self._curvature: Array = np.zeros((weights.size, weights.size))
         self._pull: Array = np.zeros(weights.size)
         """Curvature times minimiser of the quadratic models so far."""
 
     @property
     def memory(self) -> Array:
-        """Everything that a later step depends on, (P + 2, P)."""
-        return np.vstack([self.value, self._pull, self._curvature])
+        """Everything that a later step depends on, (P + 3, P)."""
+        return np.vstack([self.value, self._side, self._pull, self._curvature])
 
     @memory.setter
     def memory(self, kept: Array) -> None:
-        self.value, self._pull, self._curvature = kept[0], kept[1], kept[2:]
+        self.value, self._side, self._pull, self._curvature = kept[0], kept[1], kept[2], kept[3:]
 
     @property
     def model(self) -> DeltaActionModel:
@@ -199,13 +216,14 @@ class Refiner:
             model.linear[:, : change.shape[1]] += change
         return model
 
-    def start_with_delay(self, segments: Segments, yardstick: Array) -> float:
+    def start_with_delay(self, segments: Segments) -> float:
         """Begin with the whole delay, of `_DELAYS_STEPS`, that replays the pieces best; returns it in control steps.
 
         A late target is far from linear in its weights' surroundings, and the same for all joints.
         """
         values = np.stack([self._delayed(steps) for steps in _DELAYS_STEPS])
-        best = int(np.argmin(self._errors(segments, values, yardstick)))
+        errors = self._errors(segments, values, self._uncorrected(segments))
+        best = int(np.argmin(errors))
         self.value = values[best]
         return _DELAYS_STEPS[best]
 
@@ -216,30 +234,35 @@ class Refiner:
         late += np.where(weights.feature == before, -max(steps - 1.0, 0.0), 0.0)
         return late / weights.scale
 
-    def step(self, segments: Segments, yardstick: Array) -> float:
+    def step(self, segments: Segments, shrink: float = 1.0) -> float:
         """One Gauss-Newton step over recorded pieces, whose length is the horizon.
 
         The quadratic models of earlier steps count on, ever less, so that each step can be over other pieces.
 
         Args:
-            yardstick: (H,) m, the uncorrected mean distance after each step.
+            shrink: factor on the units by which derivatives are taken.
 
         Returns:
-            Mean replay distance relative to `yardstick` over these pieces after the step, never more than before.
+            Mean replay distance, relative to the uncorrected one, over these pieces after the step, never more than
+            before.
         """
         count = self._weights.size
-        base, gradient, curvature = self._linearise(segments, yardstick)
+        yardstick = self._uncorrected(segments)
+        base, gradient, curvature = self._linearise(segments, yardstick, shrink)
         self._curvature = _FORGET * self._curvature + curvature
         self._pull = _FORGET * self._pull + curvature @ self.value - gradient
         scale = np.trace(self._curvature) / count
         prior = self._prior * scale * self._weights.prior()
         slope = self._pull - (self._curvature + prior) @ self.value
-        trials = [self.value]
+        steps = []
         for damping in _DAMPINGS:
             damped = damping * (np.diag(np.diag(self._curvature)) + 1e-3 * scale * np.eye(count))
-            trials.append(self.value + np.linalg.solve(self._curvature + prior + damped, slope))
-        errors = [base, *self._errors(segments, np.stack(trials[1:]), yardstick)]
+            steps.append(np.linalg.solve(self._curvature + prior + damped, slope))
+        steps.append(_FURTHER * steps[1])
+        trials = np.stack([self.value, *(self.value + step for step in steps)])
+        errors = [base, *self._errors(segments, trials[1:], yardstick)]
         best = int(np.argmin(errors))
+        self._side = np.where((steps[0] if best == 0 else trials[best] - self.value) > 0, 1.0, -1.0)
         self.value = trials[best]
         return float(errors[best])
 
@@ -247,16 +270,32 @@ class Refiner:
         changes = self._weights.spread(values)
         return replay_variants(self._simulator, self._profile, segments, self._start, changes)
 
-    def _errors(self, segments: Segments, values: Array, yardstick: Array) -> list[float]:
-        distance = np.linalg.norm(self._replay(segments, values) - segments.link_pos, axis=-1).mean(axis=-1)
-        return [float(d) for d in (distance / yardstick).mean(axis=(1, 2))]
+    def _uncorrected(self, segments: Segments) -> Array:
+        """(H,) m, mean distance of the start after each step."""
+        distance = away(self._replay(segments, np.zeros((1, self._weights.size)))[0], segments)
+        return np.maximum(distance.mean(axis=0), _LEAST_YARDSTICK_M)
 
-    def _linearise(self, segments: Segments, yardstick: Array) -> tuple[float, Array, Array]:
+    def _errors(self, segments: Segments, values: Array, yardstick: Array) -> list[float]:
+        return [float((away(r, segments) / yardstick).mean()) for r in self._replay(segments, values)]
+
+    def _linearise(self, segments: Segments, yardstick: Array, shrink: float) -> tuple[float, Array, Array]:
         """Mean relative distance, gradient and curvature of the reweighted squares at the present value."""
         count = self._weights.size
-        reached = self._replay(segments, np.vstack([self.value, self.value + np.eye(count)]))
-        error = reached[0] - segments.link_pos
-        away = np.linalg.norm(error, axis=-1).mean(axis=-1) / yardstick
-        root = (np.sqrt(1.0 / np.maximum(away, _LEAST_SHARE)) / yardstick)[..., None, None]
-        slopes = ((reached[1:] - reached[0]) * root).reshape(count, -1)
-        return float(away.mean()), slopes @ (error * root).ravel(), slopes @ slopes.T
+        step = shrink * self._side
+        reached = self._replay(segments, np.vstack([self.value, self.value + np.diag(step)]))
+        error = (reached[0] - coordinates(segments.link_pos, segments.joint_pos)) / np.sqrt(_points(segments))
+        relative = away(reached[0], segments) / yardstick
+        root = (np.sqrt(1.0 / np.maximum(relative, _LEAST_SHARE)) / yardstick)[..., None]
+        slopes = ((reached[1:] - reached[0]) * root).reshape(count, -1) / step[:, None] / np.sqrt(_points(segments))
+        return float(relative.mean()), slopes @ (error * root).ravel(), slopes @ slopes.T
+
+
+def _points(segments: Segments) -> int:
+    return segments.link_pos.shape[2]
+
+
+def away(reached: Array, segments: Segments) -> Array:
+    """Distance (S, H) m of `coordinates` (S, H, D) to the record: root mean square over links, joints beside."""
+    error = reached - coordinates(segments.link_pos, segments.joint_pos)
+    distance: Array = np.linalg.norm(error, axis=-1) / np.sqrt(_points(segments))
+    return distance

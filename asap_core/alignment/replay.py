@@ -20,6 +20,9 @@ HORIZONS_S = (0.25, 0.5, 1.0)
 """Horizons of every open-loop table (paper, Table III)."""
 
 
+JOINT_ARM_M = 0.15
+"""Turns a joint angle's error into a length; the feet and hands, which no link origin shows turning, have about it."""
+
 PAST_STEPS = 8
 """Control steps before a segment that a delay or a correction's history may look back on."""
 
@@ -181,6 +184,11 @@ def replay_distance(
     """Mean distance of all links to the record, (S, H) m, after each replayed step."""
     reached = replay(simulator, profile, segments, correction)
     return np.linalg.norm(reached - segments.link_pos, axis=-1).mean(axis=-1)
+
+
+def coordinates(link_pos: Array, joint_pos: Array) -> Array:
+    """What fits compare, (S, H, 3 L + J) m: link positions (S, H, L, 3), and joint angles (S, H, J) on an arm."""
+    return np.concatenate([link_pos.reshape(*link_pos.shape[:2], -1), JOINT_ARM_M * joint_pos], axis=-1)
 
 
 def horizon_errors(distance: Array, control_dt: float) -> dict[float, float]:

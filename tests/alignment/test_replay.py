@@ -9,8 +9,16 @@ import torch
 from asap_core.alignment.delta_model import DeltaActionModel, DeltaCorrection
 from asap_core.alignment.features import OWN_FEATURES
 from asap_core.alignment.fit import transition_features
-from asap_core.alignment.refine import JointGroup, Refiner, SharedWeights, joints_of_group, replay_variants
-from asap_core.alignment.replay import cut_segments, horizon_errors, horizon_steps, replay, replay_distance
+from asap_core.alignment.refine import JointGroup, Refiner, SharedWeights, away, joints_of_group, replay_variants
+from asap_core.alignment.replay import (
+    coordinates,
+    cut_segments,
+    horizon_errors,
+    horizon_steps,
+    replay,
+    replay_distance,
+    replay_with_joints,
+)
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.rollouts import Rollout
@@ -106,8 +114,9 @@ def test_variants_are_models_with_changed_weights(profile: RobotProfile, weak: R
         model = DeltaActionModel(profile, 0.5)
         with torch.no_grad():
             model.linear[:, :10] += torch.as_tensor(change)
-        expected = replay(MujocoSimulator(profile, NOMINAL, 4), profile, segments, DeltaCorrection(model.predict, 0.02))
-        np.testing.assert_allclose(got, expected, atol=1e-9)
+        correction = DeltaCorrection(model.predict, 0.02)
+        links, joints = replay_with_joints(MujocoSimulator(profile, NOMINAL, 4), profile, segments, correction)
+        np.testing.assert_allclose(got, coordinates(links, joints), atol=1e-9)
 
 
 def _weights(profile: RobotProfile, rollout: Rollout, group: JointGroup = "all") -> SharedWeights:
@@ -120,11 +129,10 @@ def _refined(profile: RobotProfile, target: Rollout, steps: int, rounds: int, gr
     weights = _weights(profile, target, group)
     simulator = MujocoSimulator(profile, NOMINAL, 4 * (weights.size + 1))
     segments = cut_segments(target, profile, steps)
-    yardstick = replay_distance(simulator, profile, segments).mean(axis=0)
     refiner = Refiner(simulator, profile, weights, DeltaActionModel(profile, 0.5), prior=1e-3)
-    refiner.start_with_delay(segments, yardstick)
+    refiner.start_with_delay(segments)
     for _ in range(rounds):
-        refiner.step(segments, yardstick)
+        refiner.step(segments)
     return refiner.model.linear.detach().numpy()[:, : len(OWN_FEATURES)]
 
 
@@ -151,15 +159,18 @@ def test_refinement_lowers_the_replay_error(profile: RobotProfile, weak: Rollout
     start = DeltaActionModel(profile, 0.5)
     simulator = MujocoSimulator(profile, NOMINAL, 4 * (weights.size + 1))
     refiner = Refiner(simulator, profile, weights, start, prior=0.01)
-    zero = replay_distance(simulator, profile, segments).mean(axis=0)
-    error = refiner.step(segments, zero)
-    assert error < 0.7
-    again = replay_distance(simulator, profile, segments, DeltaCorrection(refiner.model.predict, 0.02))
-    assert (again / zero).mean() == pytest.approx(error, rel=1e-6)
+    error = refiner.step(segments)
+    assert error < 0.5
+    reached = [
+        coordinates(*replay_with_joints(simulator, profile, segments, DeltaCorrection(m.predict, 0.02)))
+        for m in (start, refiner.model)
+    ]
+    zero, after = (away(r, segments) for r in reached)
+    assert (after / np.maximum(zero.mean(axis=0), 1e-4)).mean() == pytest.approx(error, rel=1e-6)
     resumed = Refiner(simulator, profile, weights, start, prior=0.01)
     resumed.memory = refiner.memory
-    assert refiner.step(segments, zero) <= error
-    resumed.step(segments, zero)
+    assert refiner.step(segments) <= error
+    resumed.step(segments)
     np.testing.assert_array_equal(resumed.value, refiner.value)
 
 
