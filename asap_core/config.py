@@ -121,6 +121,7 @@ class Params(Settings):
     @model_validator(mode="after")
     def _sections_fit_each_other(self) -> Params:
         self._several_motions_can_be_told_apart()
+        self._collected_motions_can_be_tracked()
         for name in self.reconstruct.clips.keys() - set(self.motions.names):
             raise ValueError(f"reconstruct.clips: {name!r} is none of motions.names: {', '.join(self.motions.names)}")
         nominal, profile = self.simulation.physics, get_profile(self.robot)
@@ -151,6 +152,19 @@ class Params(Settings):
             )
         if len(motions) > 1 and self.tracking.phase == "clip":
             raise ValueError("pretrain.motions names several: tracking.phase is 'clip', expected 'frames'")
+
+    def _collected_motions_can_be_tracked(self) -> None:
+        walk = self.collect.locomotion
+        motions = (*self.collect.motions, *([walk.motion] if walk else []))
+        for name in motions:
+            if name not in self.motions.names:
+                found = ", ".join(self.motions.names)
+                raise ValueError(f"collect: {name!r} is none of motions.names: {found}")
+        if {*motions} - {self.motions.train} and "ref_dof_pos_future" not in self.tracking.actor.terms:
+            raise ValueError(
+                "collect names motions besides motions.train, which the actor cannot tell apart; add "
+                "ref_dof_pos_future to tracking.actor.terms, or take preset many"
+            )
 
 
 def _said(make: Callable[[], Any], where: str = "") -> Any:

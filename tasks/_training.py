@@ -34,12 +34,12 @@ _OTHER_STARTS = 104729
 
 def training_reference(params: Params, root: Path) -> ReferenceMotion:
     """The retargeted motion of the pipeline, `motions.train`, at the control rate."""
-    return _reference(params, motion_file(params.motions.train, root))
+    return named_reference(params, params.motions.train, root)
 
 
 def pretraining_reference(params: Params, root: Path) -> Reference:
     """The retargeted motion or motions that the policy is pre-trained on, at the control rate."""
-    return joined([_reference(params, motion_file(name, root)) for name in params.pretraining_motions])
+    return joined([named_reference(params, name, root) for name in params.pretraining_motions])
 
 
 def motion_file(name: str, root: Path) -> Path:
@@ -47,8 +47,9 @@ def motion_file(name: str, root: Path) -> Path:
     return root / "data" / "retargeted" / f"{name}.parquet"
 
 
-def _reference(params: Params, path: Path) -> ReferenceMotion:
-    motion = RobotMotion.load(path)
+def named_reference(params: Params, name: str, root: Path) -> ReferenceMotion:
+    """The retargeted motion `name` at the control rate."""
+    motion = RobotMotion.load(motion_file(name, root))
     profile, dt = get_profile(params.robot), params.simulation.physics.control_dt
     return ReferenceMotion.from_motion(motion, profile, dt, params.tracking.reference_joint_vel)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from asap_core.rollouts import SPLITS, Rollout, Split, check_disjoint, concatena
 from asap_core.rollouts.recorder import PolicyIdentity, to_rollout
 from asap_core.simulators.factory import make_simulator
 from asap_core.training.policy import OnnxPolicy
-from tasks._training import training_reference
+from tasks._training import named_reference
 
 SOURCE = {"kind": "twin", "label": "twin, not a robot", "tool": "asap collect"}
 """Of every rollout, with the engine it was made in."""
@@ -31,21 +32,22 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     Raises:
         StageError: fewer snapshots than the splits ask for, or a split in which every run failed at once.
     """
-    reference = training_reference(params, root)
+    references = collected_references(params, root)
     snapshots = assign_snapshots(params, root / "models" / "pretrained" / "snapshots")
     folder = kind_folder(root, "twin")
     joined: dict[Split, Rollout] = {}
     files = []
-    with atomic_dir(folder) as out, track("collect", sum(map(len, snapshots.values()))) as tracker:
+    total = sum(map(len, snapshots.values())) * len(references)
+    with atomic_dir(folder) as out, track("collect", total) as tracker:
         for split in SPLITS:
             split_folder(out, split).mkdir()
             recorded = []
-            for number, path in enumerate(snapshots[split]):
+            for number, (path, reference) in enumerate(product(snapshots[split], references)):
                 rollout = _record(params, reference, path, split, number)
-                rollout.save(split_folder(out, split) / f"{path.stem}.parquet")
+                rollout.save(split_folder(out, split) / f"{path.stem}_{reference.name}.parquet")
                 recorded.append(rollout)
                 files.append(_entry(split, path, rollout))
-                tracker.advance(note=f"{split} {path.stem}")
+                tracker.advance(note=f"{split} {path.stem} {reference.name}")
             joined[split] = concatenate(recorded)
         check_disjoint(joined, folder)
         write_json(out / "manifest.json", {"source": source(params), "files": files})
@@ -81,11 +83,28 @@ def assign_snapshots(params: Params, folder: Path) -> dict[Split, list[Path]]:
     return assigned
 
 
+def collected_references(params: Params, root: Path) -> list[ReferenceMotion]:
+    """The motions that are rolled out, the walk last; the first is `motions.train` where none are named."""
+    walk = params.collect.locomotion
+    names = (*(params.collect.motions or (params.motions.train,)), *([walk.motion] if walk else []))
+    return [named_reference(params, name, root) for name in dict.fromkeys(names)]
+
+
+def _episodes(params: Params, reference: ReferenceMotion, split: Split) -> int:
+    """Runs of one motion by each snapshot of a split."""
+    settings, walk = params.collect, params.collect.locomotion
+    tasks = settings.motions or (params.motions.train,)
+    episodes = settings.of(split).episodes if reference.name in tasks else 0
+    if walk is not None and reference.name == walk.motion:
+        episodes += settings.locomotion_episodes(split, reference.length_s)
+    return episodes
+
+
 def _record(params: Params, reference: ReferenceMotion, path: Path, split: Split, number: int) -> Rollout:
     profile = get_profile(params.robot)
     policy = OnnxPolicy(path)
     policy.check(profile, reference)
-    episodes = params.collect.of(split).episodes
+    episodes = _episodes(params, reference, split)
     simulator = make_simulator(profile, params.target, episodes)
     frames = np.zeros(episodes, np.intp)
     seed = (params.seed * len(SPLITS) + SPLITS.index(split)) * _SEEDS_PER_SPLIT + number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -72,8 +73,22 @@ class SplitSettings(Settings):
     """Episodes per snapshot."""
 
 
+class LocomotionSettings(Settings):
+    """A walk that is repeated until enough is recorded, for the standing and stepping between tasks."""
+
+    motion: str
+    """One of `motions.names`."""
+    minutes: float = Field(default=10.0, gt=0)
+    """Of all splits together, which share it as they share the runs of a task."""
+
+
 class CollectSettings(Settings):
     """Section `collect` of `params.yaml`."""
+
+    motions: tuple[str, ...] = ()
+    """Rolled out by each snapshot, `episodes` times each; none: `motions.train`."""
+    locomotion: LocomotionSettings | None = None
+    """Rolled out besides."""
 
     backend: Backend | None = None
     """The engine of the twin, in `collect` and `evaluate`; that of `simulation` if not given."""
@@ -87,6 +102,18 @@ class CollectSettings(Settings):
     def num_snapshots(self) -> int:
         """Policy snapshots of all splits together."""
         return sum(self.of(split).snapshots for split in SPLITS)
+
+    @property
+    def runs(self) -> int:
+        """Episodes of one motion in all splits together."""
+        return sum(self.of(split).snapshots * self.of(split).episodes for split in SPLITS)
+
+    def locomotion_episodes(self, split: Split, length_s: float) -> int:
+        """Episodes a snapshot of `split` walks, where one lasts `length_s`: the least that fill its share."""
+        if self.locomotion is None:
+            return 0
+        share = self.of(split).episodes / self.runs
+        return math.ceil(60.0 * self.locomotion.minutes * share / length_s)
 
     def of(self, split: Split) -> SplitSettings:
         """The settings of one split."""
