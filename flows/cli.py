@@ -61,7 +61,7 @@ def params(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="First put presets/NAME.yaml into params.yaml: asap, cpu, fast, many, real_robot, isaaclab, isaaclab-cpu."
+            help="Put presets/NAME.yaml into params.yaml: asap, cpu, fast, many, real_robot, isaaclab, isaaclab-cpu."
         ),
     ] = None,
     as_json: Json = False,
