@@ -174,10 +174,10 @@ def bench(
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
     targets: Annotated[
-        str | None, typer.Option(help="alignment, closed-loop: names, such as altered,altered_delay.")
+        str | None, typer.Option(help="alignment, ablations, closed-loop: such as altered,altered_delay.")
     ] = None,
     rivals: Annotated[str | None, typer.Option(help="alignment: of zero,sysid,delta_dynamics,delta,two_stage.")] = None,
-    folds: Annotated[str | None, typer.Option(help="alignment: of 0,1,2,3 and all, which is in sample.")] = None,
+    folds: Annotated[str | None, typer.Option(help="alignment, ablations: of 0,1,2,3 and all, in sample.")] = None,
     kept: Annotated[bool | None, typer.Option("--kept", help="alignment: show what is kept, fit nothing.")] = None,
     motions: Annotated[str | None, typer.Option(help="closed-loop: published policies, such as CR7_level1.")] = None,
     arms: Annotated[str | None, typer.Option(help="closed-loop: such as vanilla,finetune_only,asap,oracle.")] = None,

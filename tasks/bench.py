@@ -187,6 +187,24 @@ def _closed_loop(root: Path, **options: Any) -> Figures:
     return bench_closed_loop(root, **options)
 
 
+def _ablation(name: str) -> Callable[..., Figures]:
+    """What the delta's fit depends on, by the open loop on motions held out; one target and fold, resumes."""
+
+    def run(root: Path, **options: Any) -> Figures:
+        from tasks.ablation_bench import bench_ablation
+
+        return bench_ablation(name, root, **options)
+
+    return run
+
+
+def _action_noise(root: Path, **options: Any) -> Figures:
+    """Fine-tuning with random action noise beside ASAP, closed loop (Fig. 11); takes hours, resumes."""
+    from tasks.ablation_bench import bench_action_noise
+
+    return bench_action_noise(root, **options)
+
+
 def _tracking(root: Path, **options: Any) -> Figures:
     """Speed of environment and learner beside raw physics, and learning curves; an hour for each of two clips."""
     from tasks.tracking_bench import bench_tracking
@@ -203,7 +221,10 @@ def _best(command: list[str], root: Path) -> float:
     return min(times)
 
 
+_ABLATIONS = ("data", "horizon", "norm", "noise")
 _BENCHES: dict[str, Callable[..., Figures]] = {
+    **{f"ablation-{name}": _ablation(name) for name in _ABLATIONS},
+    "ablation-action-noise": _action_noise,
     "alignment": _alignment,
     "closed-loop": _closed_loop,
     "doctor": _doctor,
@@ -223,6 +244,8 @@ _BENCHES: dict[str, Callable[..., Figures]] = {
     "video-pose2sim": _video_pose2sim,
 }
 _OPTIONS = {
+    **{f"ablation-{name}": ("targets", "folds") for name in _ABLATIONS},
+    "ablation-action-noise": ("targets", "motions", "seeds", "iterations"),
     "alignment": ("targets", "rivals", "folds", "kept"),
     "closed-loop": ("targets", "motions", "arms", "seeds", "iterations"),
     "tracking": ("only", "seeds", "minutes"),

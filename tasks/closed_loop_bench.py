@@ -10,7 +10,7 @@ import yaml
 from asap_core.config import Params
 from asap_core.errors import ConfigError
 from asap_core.evaluation.alignment_bench.bench import rivals
-from asap_core.evaluation.closed_loop_bench.arms import ARMS
+from asap_core.evaluation.closed_loop_bench.arms import DEFAULT_ARMS
 from asap_core.evaluation.closed_loop_bench.bench import bench
 from asap_core.evaluation.closed_loop_bench.cells import Places
 from asap_core.evaluation.closed_loop_bench.motions import DEFAULT_MOTIONS
@@ -44,6 +44,7 @@ def bench_closed_loop(
     arms: str | None = None,
     seeds: int = 3,
     iterations: int = 40,
+    out: Path | None = None,
 ) -> Figures:
     """Run the table or a part of it; cells that were finished before with the same code are not computed again.
 
@@ -52,6 +53,7 @@ def bench_closed_loop(
             all arms if not given.
         seeds: trainings of each arm on each motion.
         iterations: of each fine-tuning.
+        out: folder of the tables, evaluation/closed_loop if not given.
 
     Raises:
         UnknownNameError: no such target, motion or arm.
@@ -74,12 +76,12 @@ def bench_closed_loop(
     table = bench(
         _names(targets, TARGETS),
         _names(motions, DEFAULT_MOTIONS),
-        _names(arms, tuple(ARMS)),
+        _names(arms, DEFAULT_ARMS),
         profile,
         recipe,
         {rival.name: rival for rival in rivals(profile, recipe.simulation, align)},
         places,
-        root / "evaluation" / "closed_loop",
+        out or root / "evaluation" / "closed_loop",
     )
     return dict(shown(table))
 

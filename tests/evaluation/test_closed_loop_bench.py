@@ -18,7 +18,7 @@ from asap_core.environments.disturbances import DisturbanceSettings
 from asap_core.environments.randomisation import RandomisationSettings
 from asap_core.errors import ConfigError, UnknownNameError
 from asap_core.evaluation.alignment_bench.splits import fold
-from asap_core.evaluation.closed_loop_bench.arms import ARMS
+from asap_core.evaluation.closed_loop_bench.arms import ARMS, DEFAULT_ARMS
 from asap_core.evaluation.closed_loop_bench.bench import bench
 from asap_core.evaluation.closed_loop_bench.cells import Cells, Places
 from asap_core.evaluation.closed_loop_bench.motions import DEFAULT_MOTIONS, LEVEL_OF, LEVELS, fold_without
@@ -167,9 +167,9 @@ def least_recipe() -> Recipe:
 def test_every_arm_runs_and_is_kept(shared_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = {n: Knows(PhysicsSettings(), n) for n in ("delta", "sysid", "two_stage", "delta_dynamics")}
     places = Places(shared_dir, tmp_path / "cache", tmp_path / "alignment", "code", "code")
-    given = (["altered"], ["side_jump_level1"], list(ARMS), PROFILE, least_recipe(), rivals, places, tmp_path / "out")
+    given = (["altered"], ["side_jump_level1"], DEFAULT_ARMS, PROFILE, least_recipe(), rivals, places, tmp_path / "out")
     first = bench(*given)
-    assert list(first["arm"]) == list(ARMS)
+    assert list(first["arm"]) == list(DEFAULT_ARMS)
     by_arm = first.set_index("arm")
     assert by_arm.loc["vanilla"]["success"] == 1.0
     errors = by_arm["E_g_mpjpe"]

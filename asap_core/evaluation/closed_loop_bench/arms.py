@@ -19,8 +19,8 @@ class Arm:
     """The rival of the alignment bench whose fit corrects the nominal simulator, or is used when acting."""
     randomised: bool = False
     """The paper's domain randomisation (Table VI)."""
-    noisy: bool = False
-    """Uniform noise on joint targets while training."""
+    noise_rad: float = 0.0
+    """Bound β of the uniform noise on joint targets while training."""
     solve: Solve | None = None
     """How commands are found in the target from the delta, without training."""
     paper: str | None = None
@@ -32,12 +32,12 @@ class Arm:
         return self.trained_in is not None
 
 
-ARMS: Mapping[str, Arm] = {
+_ARMS: Mapping[str, Arm] = {
     "oracle": Arm(trained_in="target", paper="Oracle"),
     "vanilla": Arm(trained_in=None, paper="Vanilla"),
     "finetune_only": Arm(),
     "domain_randomisation": Arm(randomised=True),
-    "action_noise": Arm(noisy=True),
+    "action_noise": Arm(noise_rad=0.1),
     "sysid": Arm(alignment="sysid", paper="SysID"),
     "delta_dynamics": Arm(alignment="delta_dynamics", paper="DeltaDynamics"),
     "asap": Arm(alignment="delta", paper="ASAP"),
@@ -45,4 +45,10 @@ ARMS: Mapping[str, Arm] = {
     "fixed_point": Arm(trained_in=None, alignment="delta", solve=fixed_point),
     "gradient_search": Arm(trained_in=None, alignment="delta", solve=gradient_search),
 }
+NOISE_LEVELS: Mapping[str, Arm] = {
+    f"action_noise_{beta:g}": Arm(noise_rad=beta) for beta in (0.025, 0.05, 0.1, 0.2, 0.4)
+}
+"""The paper's sweep (Fig. 11); it found 0.025 to 0.2 useful."""
+DEFAULT_ARMS = tuple(_ARMS)
+ARMS: Mapping[str, Arm] = {**_ARMS, **NOISE_LEVELS}
 """Name → arm, in the order of the table. `finetune_only` is the same budget in the nominal simulator."""

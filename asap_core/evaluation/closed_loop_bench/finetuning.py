@@ -64,7 +64,7 @@ class Finetuner:
             seed: 0 for the first; networks, exploration and starts depend on it.
             label: for people.
         """
-        how = [arm.randomised, arm.noisy]
+        how = [arm.randomised, arm.noise_rad]
         key = content_key(self._identity(motion, seed), world.identity, how)
         finished = self._cache / "policies" / f"{motion}_{key}.onnx"
         if not finished.exists():
@@ -102,8 +102,8 @@ class Finetuner:
         correction: ActionCorrection | None = corrected.correction
         if correction is not None:
             correction = mixed(correction, recipe.finetune, num_envs, profile.num_joints, own_seed)
-        elif arm.noisy:
-            correction = ActionNoise(recipe.warm_start.noise_rad, own_seed)
+        elif arm.noise_rad:
+            correction = ActionNoise(arm.noise_rad, own_seed)
         return TrackingEnv(simulator, profile, reference, task, own_seed, correction)
 
     def _start(self, motion: str, seed: int, reference: ReferenceMotion) -> dict[str, Any]:

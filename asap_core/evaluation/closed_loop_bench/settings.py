@@ -25,8 +25,6 @@ class WarmStartSettings(Settings):
     """Whether the actor's last layer alone is trained: what so few samples can teach."""
     distance_m: float = Field(default=0.8, gt=0)
     """Limit of the terminations: the published policies' own is not published, and some are 0.5 m off in places."""
-    noise_rad: float = Field(default=0.1, ge=0)
-    """β of the arm `action_noise`; the paper found 0.025 to 0.2 useful."""
 
 
 @dataclass(frozen=True)

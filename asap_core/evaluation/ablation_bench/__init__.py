@@ -1,0 +1,1 @@
+"""What the delta's fit depends on (paper, Fig. 9 to 12): one quantity varied, all else as it is."""
