@@ -118,8 +118,8 @@ def shown(table: pd.DataFrame) -> dict[str, str]:
     for row in table.to_dict("records"):
         name = f"{row['target']} {row['value']:g}"
         for horizon in HORIZONS_S:
-            parts = [100.0 * row[f"{part}_{horizon:g}s"] for part in ("closed", "low", "high")]
-            figures[f"{name}/closed % at {horizon:g} s"] = Interval(*parts, 0).text(0)
+            mean, low, high = (100.0 * row[f"{part}_{horizon:g}s"] for part in ("closed", "low", "high"))
+            figures[f"{name}/closed % at {horizon:g} s"] = Interval(mean, low, high, 0).text(0)
         figures |= {f"{name}/chosen": row["chosen"], f"{name}/fit CPU s": f"{row['fit_cpu_s']:.0f}"}
         figures[f"{name}/paper"] = row["paper"]
     return figures
