@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from asap_core.alignment.contract import DeltaContract, export_delta
 from asap_core.alignment.fit import DeltaFit, DeltaFitter
@@ -76,8 +78,13 @@ def _report(fit: DeltaFit, rollouts: dict[Split, Rollout]) -> dict[str, Any]:
         "heldout_mm": {"zero": _by_horizon(fit.heldout_zero), "delta": _by_horizon(fit.heldout)},
         "ratio": fit.ratio,
         "acceptance": fit.acceptance.as_dict(),
-        "mean_abs_delta_rad": dict(zip(joints, fit.mean_abs_delta.tolist(), strict=True)),
+        "mean_abs_delta_rad": _by_joint(fit.mean_abs_delta, joints),
+        "uncertainty_rad": None if fit.uncertainty is None else _by_joint(fit.uncertainty, joints),
     }
+
+
+def _by_joint(values: NDArray[np.floating], joints: tuple[str, ...]) -> dict[str, float]:
+    return dict(zip(joints, values.tolist(), strict=True))
 
 
 def _by_horizon(errors: dict[float, float]) -> dict[str, float]:

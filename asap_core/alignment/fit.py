@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +47,8 @@ from asap_core.simulators.settings import SimulationSettings
 Array = NDArray[np.floating]
 _MOST_REPLAY_ENVS = 64
 _REFINE_SEGMENTS_AT_ONCE = 8
+_MEMBERS = 8
+"""Of an ensemble."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Candidate:
     """Mean replay error, mm by horizon in s."""
     segment_mm: Array
     """(S,) of each validation segment, over the longest horizon."""
+    members: tuple[DeltaActionModel, ...] = ()
+    """An ensemble around the model: how the weights scatter with the episodes that were recorded."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class DeltaFit:
     """mm by horizon in s, of the chosen model."""
     mean_abs_delta: Array
     """(J,) rad, of the chosen model over the held-out transitions."""
+    uncertainty: Array | None
+    """(J,) rad, standard deviation of the ensemble's corrections there; None where the chosen model has none."""
     acceptance: Acceptance
 
     @property
@@ -121,13 +127,15 @@ class DeltaFitter:
         chosen = self._chosen(candidates)
         zero_mm, zero_each = self._errors(candidates[0].model, self._heldout_segments)
         mm, each = self._errors(chosen.model, self._heldout_segments)
-        delta, checks = self._checked(chosen.model)
+        features = transition_features(chosen.model, self._heldout, self._heldout.transitions())
+        delta, checks = self._checked(chosen.model, features)
         return DeltaFit(
             chosen=chosen,
             candidates=tuple(candidates),
             heldout_zero=zero_mm,
             heldout=mm,
             mean_abs_delta=np.abs(delta).mean(axis=0),
+            uncertainty=_scatter(chosen.members, features),
             acceptance=Acceptance((beats_zero(zero_each, each, self._heldout_segments.episode.tolist()), *checks)),
         )
 
@@ -189,12 +197,13 @@ class DeltaFitter:
                 if file.exists():
                     refiner.memory = read_array(file)
                 else:
-                    segments = self._refine_segments(settings.horizons_s[stage], i)
+                    segments = self._refine_segments(settings.horizons_s[stage], stage * settings.iterations + i)
                     if stage == i == 0:
                         refiner.start_with_delay(segments)
                     refiner.step(segments, settings.step_shrink**stage)
                     write_array(file, refiner.memory)
-                candidate = self._scored(name, refiner.model)
+                members = refiner.ensemble(_MEMBERS, self._seed)
+                candidate = replace(self._scored(name, refiner.model), members=members)
                 tracker.advance(note=f"validation {candidate.validation[HORIZONS_S[-1]]:.1f} mm")
                 yield candidate
 
@@ -212,13 +221,11 @@ class DeltaFitter:
         distance = replay_distance(self._simulator, self._profile, segments, correction)
         return horizon_errors(distance, self._simulator.control_dt), 1000.0 * distance.mean(axis=1)
 
-    def _checked(self, model: DeltaActionModel) -> tuple[Array, list[Check]]:
+    def _checked(self, model: DeltaActionModel, features: Array) -> tuple[Array, list[Check]]:
         """Corrections (n, J) rad of the held-out transitions, and what acceptance asks of them."""
         rows = self._heldout.transitions()
         fitted = transition_features(model, self._fit, self._fit.transitions())
-        features = transition_features(model, self._heldout, rows)
-        with torch.no_grad():
-            delta = model.bound(model.unbounded(torch.as_tensor(features))).numpy()
+        delta = _corrections(model, features)
         limits, profile = self._settings.acceptance, self._profile
         pos, vel = self._heldout.state.joint_pos[rows], self._heldout.state.joint_vel[rows]
         torque = profile.kp * (self._heldout.joint_target[rows] - pos) - profile.kd * vel
@@ -233,6 +240,21 @@ class DeltaFitter:
 def _best(candidates: list[Candidate]) -> Candidate:
     """Least validation error at the longest horizon; the simpler, earlier one where equal."""
     return min(candidates, key=lambda c: c.validation[HORIZONS_S[-1]])
+
+
+def _corrections(model: DeltaActionModel, features: Array) -> Array:
+    """(n, J) rad."""
+    with torch.no_grad():
+        delta: Array = model.bound(model.unbounded(torch.as_tensor(features))).numpy()
+    return delta
+
+
+def _scatter(members: tuple[DeltaActionModel, ...], features: Array) -> Array | None:
+    """(J,) rad, root mean square over transitions of the members' standard deviation."""
+    if not members:
+        return None
+    variance: Array = np.stack([_corrections(m, features) for m in members]).var(axis=0, ddof=1)
+    return np.sqrt(variance.mean(axis=0))
 
 
 def transition_features(model: DeltaActionModel, rollout: Rollout, rows: NDArray[np.int64]) -> Array:

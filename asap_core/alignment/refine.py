@@ -197,21 +197,38 @@ class Refiner:
         self._curvature: Array = np.zeros((weights.size, weights.size))
         self._pull: Array = np.zeros(weights.size)
         """Curvature times minimiser of the quadratic models so far."""
+        self._gradients: Array = np.zeros((0, weights.size))
+        """(E, P) of the episodes of the last step."""
 
     @property
     def memory(self) -> Array:
-        """Everything that a later step depends on, (P + 3, P)."""
-        return np.vstack([self.value, self._side, self._pull, self._curvature])
+        """Everything that a later step or the ensemble depends on, (P + 3 + E, P)."""
+        return np.vstack([self.value, self._side, self._pull, self._curvature, self._gradients])
 
     @memory.setter
     def memory(self, kept: Array) -> None:
-        self.value, self._side, self._pull, self._curvature = kept[0], kept[1], kept[2], kept[3:]
+        (self.value, self._side, self._pull), matrices = kept[:3], kept[3:]
+        self._curvature, self._gradients = np.split(matrices, [self._weights.size])
 
     @property
     def model(self) -> DeltaActionModel:
         """The start with the present change."""
+        return self._changed(self.value)
+
+    def ensemble(self, members: int, seed: int) -> tuple[DeltaActionModel, ...]:
+        """What the last step would have given, had other episodes been recorded: each drawn again with replacement.
+
+        To first order, so that nothing is replayed anew.
+        """
+        episodes = max(1, len(self._gradients))
+        drawn = np.random.default_rng(seed).multinomial(episodes, np.full(episodes, 1.0 / episodes), members) - 1
+        pull = drawn[:, : len(self._gradients)] @ self._gradients
+        matrix = self._curvature + self._prior_precision() + self._damped(_DAMPINGS[0])
+        return tuple(self._changed(self.value - change) for change in np.linalg.solve(matrix, pull.T).T)
+
+    def _changed(self, value: Array) -> DeltaActionModel:
         model = copy.deepcopy(self._start)
-        change = torch.as_tensor(self._weights.spread(self.value[None])[0])
+        change = torch.as_tensor(self._weights.spread(value[None])[0])
         with torch.no_grad():
             model.linear[:, : change.shape[1]] += change
         return model
@@ -246,18 +263,14 @@ class Refiner:
             Mean replay distance, relative to the uncorrected one, over these pieces after the step, never more than
             before.
         """
-        count = self._weights.size
         yardstick = self._uncorrected(segments)
-        base, gradient, curvature = self._linearise(segments, yardstick, shrink)
+        base, gradients, curvature = self._linearise(segments, yardstick, shrink)
+        self._gradients = np.stack([gradients[segments.episode == e].sum(axis=0) for e in np.unique(segments.episode)])
         self._curvature = _FORGET * self._curvature + curvature
-        self._pull = _FORGET * self._pull + curvature @ self.value - gradient
-        scale = np.trace(self._curvature) / count
-        prior = self._prior * scale * self._weights.prior()
-        slope = self._pull - (self._curvature + prior) @ self.value
-        steps = []
-        for damping in _DAMPINGS:
-            damped = damping * (np.diag(np.diag(self._curvature)) + 1e-3 * scale * np.eye(count))
-            steps.append(np.linalg.solve(self._curvature + prior + damped, slope))
+        self._pull = _FORGET * self._pull + curvature @ self.value - gradients.sum(axis=0)
+        matrix = self._curvature + self._prior_precision()
+        slope = self._pull - matrix @ self.value
+        steps = [np.linalg.solve(matrix + self._damped(damping), slope) for damping in _DAMPINGS]
         steps.append(_FURTHER * steps[1])
         trials = np.stack([self.value, *(self.value + step for step in steps)])
         errors = [base, *self._errors(segments, trials[1:], yardstick)]
@@ -265,6 +278,16 @@ class Refiner:
         self._side = np.where((steps[0] if best == 0 else trials[best] - self.value) > 0, 1.0, -1.0)
         self.value = trials[best]
         return float(errors[best])
+
+    def _prior_precision(self) -> Array:
+        return self._prior * self._mean_curvature() * self._weights.prior()
+
+    def _damped(self, damping: float) -> Array:
+        least = 1e-3 * self._mean_curvature()
+        return damping * np.diag(np.diag(self._curvature) + least)
+
+    def _mean_curvature(self) -> float:
+        return float(np.trace(self._curvature)) / self._weights.size
 
     def _replay(self, segments: Segments, values: Array) -> Array:
         changes = self._weights.spread(values)
@@ -279,15 +302,16 @@ class Refiner:
         return [float((away(r, segments) / yardstick).mean()) for r in self._replay(segments, values)]
 
     def _linearise(self, segments: Segments, yardstick: Array, shrink: float) -> tuple[float, Array, Array]:
-        """Mean relative distance, gradient and curvature of the reweighted squares at the present value."""
+        """Of the reweighted squares: mean relative distance, gradients (S, P) of the segments, curvature (P, P)."""
         count = self._weights.size
         step = shrink * self._side
         reached = self._replay(segments, np.vstack([self.value, self.value + np.diag(step)]))
         error = (reached[0] - coordinates(segments.link_pos, segments.joint_pos)) / np.sqrt(_points(segments))
         relative = away(reached[0], segments) / yardstick
         root = (np.sqrt(1.0 / np.maximum(relative, _LEAST_SHARE)) / yardstick)[..., None]
-        slopes = ((reached[1:] - reached[0]) * root).reshape(count, -1) / step[:, None] / np.sqrt(_points(segments))
-        return float(relative.mean()), slopes @ (error * root).ravel(), slopes @ slopes.T
+        slopes = (reached[1:] - reached[0]) * root / (step[:, None, None, None] * np.sqrt(_points(segments)))
+        rows = slopes.reshape(count, -1)
+        return float(relative.mean()), np.einsum("pshd,shd->sp", slopes, error * root), rows @ rows.T
 
 
 def _points(segments: Segments) -> int:

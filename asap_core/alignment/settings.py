@@ -13,13 +13,13 @@ from asap_core.settings import Settings
 class RefineSettings(Settings):
     """Gauss-Newton on the true multi-step replay error, starting from zero."""
 
-    iterations: int = Field(default=4, ge=0)
+    iterations: int = Field(default=2, ge=0)
     """Of each horizon; 0 tries none."""
-    horizons_s: tuple[Annotated[float, Field(gt=0)], ...] = Field(default=(0.1, 0.25, 0.5), min_length=1)
+    horizons_s: tuple[Annotated[float, Field(gt=0)], ...] = Field(default=(0.1, 0.1, 0.25, 0.5), min_length=1)
     """Lengths of the replayed pieces, one after another: short ones are smooth, long ones are what counts."""
-    seconds: float = Field(default=10.0, gt=0)
+    seconds: float = Field(default=8.0, gt=0)
     """Recorded time of the fit split that each iteration replays, another part each time; all where it is shorter."""
-    step_shrink: float = Field(default=0.5, gt=0, le=1)
+    step_shrink: float = Field(default=0.7, gt=0, le=1)
     """Factor on the finite-difference steps from one horizon to the next."""
     prior: float = Field(default=0.01, ge=0)
     """Pull of the joints' weights towards each other, relative to the mean curvature."""

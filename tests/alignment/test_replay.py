@@ -172,6 +172,21 @@ def test_refinement_lowers_the_replay_error(profile: RobotProfile, weak: Rollout
     assert refiner.step(segments) <= error
     resumed.step(segments)
     np.testing.assert_array_equal(resumed.value, refiner.value)
+    _check_ensemble(refiner, resumed)
+
+
+def _check_ensemble(refiner: Refiner, resumed: Refiner) -> None:
+    """It scatters, the same after a resume; where all episodes ask for the same it does not."""
+    centre = refiner.model.linear.detach().numpy()
+    members = [m.linear.detach().numpy() for m in refiner.ensemble(6, 0)]
+    assert np.std(members, axis=0).max() > 1e-4
+    assert np.abs(np.mean(members, axis=0) - centre).max() < 3 * np.std(members, axis=0).max()
+    np.testing.assert_array_equal(members, [m.linear.detach().numpy() for m in resumed.ensemble(6, 0)])
+    memory = refiner.memory
+    memory[3 + len(refiner.value) :] = 1.0
+    refiner.memory = memory
+    for member in refiner.ensemble(6, 0):
+        np.testing.assert_allclose(member.linear.detach().numpy(), centre, atol=1e-12)
 
 
 @pytest.mark.slow
