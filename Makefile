@@ -97,6 +97,8 @@ $(ISAACLAB_STAMP): pyproject.toml constraints/py312-isaaclab.txt
 	@echo "installing into $(ISAACLAB), 9 GB"
 	@$(ISAACLAB)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints/py312-isaaclab.txt \
 		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[isaaclab,physx,$(EXTRAS)]'
+	@# Where PYTHONDONTWRITEBYTECODE is set, each start would compile it all again, for 15 seconds.
+	@$(ISAACLAB)/bin/python -m compileall -q -j 0 $(ISAACLAB)/lib > /dev/null 2>&1 || true
 	@touch $(ISAACLAB_STAMP)
 
 # All of Isaac Lab's PhysX; of Newton, which takes minutes on a CPU, what shows order, frames, gains and contact.
