@@ -10,8 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from asap_core.alignment.contract import DeltaContract, export_delta
+from asap_core.alignment.corrected import Rival
+from asap_core.alignment.delta_dynamics import DeltaDynamicsRival, DeltaDynamicsSettings
 from asap_core.alignment.fit import DeltaFit, DeltaFitter
+from asap_core.alignment.physics_fit import SysIdSettings
+from asap_core.alignment.rank import Rank, rank_delta
 from asap_core.alignment.replay import HORIZONS_S, horizon_key
+from asap_core.alignment.sysid import SysIdRival
 from asap_core.config import Params
 from asap_core.errors import StageError
 from asap_core.files import atomic_dir, content_key, sha256_tree, write_json, write_tensors
@@ -60,12 +65,23 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
             f"align: held-out 1.0 s error is {fit.ratio:.2f} of the uncorrected one, expected at most "
             f"align.max_ratio = {params.align.max_ratio:g}"
         )
+    rank = _rank(params, fit, rollouts, cache / "rank")
     contract = DeltaContract.of(profile, dt, params.align.delta_limit, fit.chosen.name)
     with atomic_dir(root / "models" / "delta") as out:
         export_delta(fit.chosen.model, contract, out / "delta.onnx")
         write_tensors(out / "delta.pt", {"state": fit.chosen.model.state_dict(), "contract": contract.to_json()})
-        write_json(out / "report.json", _report(fit, rollouts))
-    return _figures(fit)
+        write_json(out / "report.json", _report(fit, rollouts) | {"rank": dict(rank.errors_mm)})
+    return _figures(fit) | {"rank": rank.text()}
+
+
+def _rank(params: Params, fit: DeltaFit, rollouts: dict[Split, Rollout], cache: Path) -> Rank:
+    profile, simulation = get_profile(params.robot), params.simulation
+    known: dict[str, Rival] = {
+        "sysid": SysIdRival(profile, simulation, SysIdSettings()),
+        "delta_dynamics": DeltaDynamicsRival(profile, simulation, DeltaDynamicsSettings()),
+    }
+    rivals = [known[name] for name in params.align.rank_against]
+    return rank_delta(fit.heldout[HORIZONS_S[-1]], rivals, rollouts, profile, simulation, params.seed, cache)
 
 
 def _report(fit: DeltaFit, rollouts: dict[Split, Rollout]) -> dict[str, Any]:

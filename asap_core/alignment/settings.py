@@ -44,5 +44,7 @@ class AlignSettings(Settings):
     """Shares of the network's output that are tried."""
     refine: RefineSettings = RefineSettings()
     acceptance: AcceptanceSettings = AcceptanceSettings()
+    rank_against: tuple[Literal["sysid", "delta_dynamics"], ...] = ()
+    """Rivals that are fitted on the same rollouts, to print where the delta stands; nothing depends on it."""
     max_ratio: float = Field(default=1.0, gt=0)
     """The stage fails when the held-out 1.0 s error exceeds this share of the uncorrected one."""
