@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,7 @@ def test_align_reads_the_logs_of_a_robot(tmp_path: Path) -> None:
         assert [result.outcome for result in ingest_logs(request)] == ["added"]
     figures = align.run(params, tmp_path)
     assert figures["chosen"]
+    assert re.fullmatch(r"\d of 2: .*(zero|delta) [\d.]+ mm", str(figures["rank"]))
     assert (tmp_path / "models" / "delta" / "delta.onnx").exists()
     report = (tmp_path / "models" / "delta" / "report.json").read_text()
     assert '"kind": "robot"' in report

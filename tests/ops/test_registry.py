@@ -119,6 +119,16 @@ def test_registering_twice_adds_no_version(project: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("verdict", ["accepted", "rejected"])
+def test_the_verdict_on_a_delta_is_stored_with_it(project: Path, verdict: str) -> None:
+    write_json(project / "models" / "delta" / "report.json", {"acceptance": {"verdict": verdict, "checks": []}})
+    register.run(PARAMS, project)
+    client = open_client(project)
+    tags = {m.name: client.get_model_version(m.name, "1").tags for m in client.search_registered_models()}
+    assert tags["g1-squat-delta"]["acceptance"] == verdict
+    assert "acceptance" not in tags["g1-squat"]
+
+
 def test_deleted_database_comes_back(project: Path) -> None:
     register.run(PARAMS, project)
     before = list_models(project)
