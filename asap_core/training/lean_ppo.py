@@ -102,13 +102,14 @@ class LeanPpo(PPO):
         self._num_envs, self._steps, self._at = num_envs, steps, 0
         self._rollout = _Rollout(steps, num_envs, widths, num_actions)
         self._shuffled = _Rollout(steps, num_envs, widths, num_actions)
+        self._noise = torch.empty(steps, num_envs, num_actions)
         self._last = torch.empty(num_envs, widths["critic"])
         self._last_value = torch.empty(num_envs)
         self._reward = torch.empty(steps, num_envs)
         self._done = torch.empty(steps, num_envs)
         self._timed_out = torch.empty(steps, num_envs)
         self._batch = steps * num_envs // self.num_mini_batches
-        rows = -(-max(self._batch, num_envs) // threads)
+        rows = max(-(-self._batch // threads), num_envs)
         self._workers = [_Worker(self._models, rows) for _ in range(threads)]
         self._pool = ThreadPoolExecutor(threads, "ppo", _one_thread_each)
         for name, model in self._models.items():
@@ -128,24 +129,39 @@ class LeanPpo(PPO):
 
     def act(self, obs: Mapping[str, Tensor]) -> Tensor:
         """Sampled actions (N, J) for observations (N, W) of each group."""
-        return self.act_for(self._at, 0, obs)
+        if self._at == 0:
+            self.explore_anew()
+        step = self._at
+        self._share(
+            self._num_envs,
+            lambda worker, robots: self._act(worker, step, robots, {n: obs[n][robots] for n in _GROUPS}),
+        )
+        return self._rollout.action[step * self._num_envs : (step + 1) * self._num_envs]
 
-    def act_for(self, step: int, first: int, obs: Mapping[str, Tensor]) -> Tensor:
-        """Sampled actions (M, J) in a step of the batch for the M robots from `first` on, who see `obs`."""
-        log_std, robots = self.actor.distribution.log_std_param.detach(), len(obs["actor"])
-        noise, std = torch.randn(robots, len(log_std)), log_std.exp()
-        begin, b = step * self._num_envs + first, self._rollout
+    def explore_anew(self) -> None:
+        """Draw the exploration of a whole batch."""
+        for noise in self._noise:
+            torch.randn(noise.shape, out=noise)
 
-        def work(worker: _Worker, part: slice) -> None:
-            rows = slice(begin + part.start, begin + part.stop)
-            for name in _GROUPS:
-                self._normalise(name, obs[name][part], b.inputs[name][rows])
-            mean = b.mean[rows].copy_(worker.net["actor"].forward(b.inputs["actor"][rows]))
-            torch.addcmul(mean, noise[part], std, out=b.action[rows])
-            b.log_prob[rows] = -0.5 * noise[part].square().sum(1) - log_std.sum() - _half_log_tau(len(log_std))
+    def act_alone(self, step: int, thread: int, robots: slice, obs: Mapping[str, Tensor]) -> Tensor:
+        """Sampled actions (M, J) in a step of the batch for `robots`, who see `obs`, worked out by the caller's thread.
 
-        self._share(robots, work)
-        return b.action[begin : begin + robots]
+        Args:
+            thread: a number of its own for each thread that calls at the same time, below `threads`.
+        """
+        _one_thread_each()
+        with torch.no_grad():
+            return self._act(self._workers[thread], step, robots, obs)
+
+    def _act(self, worker: _Worker, step: int, robots: slice, obs: Mapping[str, Tensor]) -> Tensor:
+        log_std, noise, b = self.actor.distribution.log_std_param.detach(), self._noise[step, robots], self._rollout
+        rows = slice(step * self._num_envs + robots.start, step * self._num_envs + robots.stop)
+        for name in _GROUPS:
+            self._normalise(name, obs[name], b.inputs[name][rows])
+        mean = b.mean[rows].copy_(worker.net["actor"].forward(b.inputs["actor"][rows]))
+        torch.addcmul(mean, noise, log_std.exp(), out=b.action[rows])
+        b.log_prob[rows] = -0.5 * noise.square().sum(1) - log_std.sum() - _half_log_tau(len(log_std))
+        return b.action[rows]
 
     def _normalise(self, name: str, obs: Tensor, out: Tensor) -> None:
         model = self._models[name]
@@ -153,12 +169,11 @@ class LeanPpo(PPO):
 
     def process_env_step(self, obs: Any, rewards: Tensor, dones: Tensor, extras: dict[str, Tensor]) -> None:
         """Record what the actions of `act` brought."""
-        self.record_for(self._at, 0, rewards, dones, extras["time_outs"])
+        self.record(self._at, slice(0, self._num_envs), rewards, dones, extras["time_outs"])
         self._at += 1
 
-    def record_for(self, step: int, first: int, rewards: Tensor, dones: Tensor, timed_out: Tensor) -> None:
-        """Record what the actions of `act_for` brought."""
-        robots = slice(first, first + len(rewards))
+    def record(self, step: int, robots: slice, rewards: Tensor, dones: Tensor, timed_out: Tensor) -> None:
+        """Record what the actions of `robots` brought in a step of the batch."""
         self._reward[step, robots], self._done[step, robots] = rewards, dones
         self._timed_out[step, robots] = timed_out
 

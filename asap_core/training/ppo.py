@@ -20,7 +20,7 @@ from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
 from asap_core.environments.tracking import StepResult, TrackingEnv
-from asap_core.environments.turns import Observations, TakingTurns
+from asap_core.environments.side_by_side import Observations, SideBySide
 from asap_core.training.freed_memory import keep_freed_memory
 from asap_core.training.lean_ppo import LeanPpo
 from asap_core.training.ranks import Ranks
@@ -82,10 +82,10 @@ class PpoTrainer:
     """
 
     def __init__(
-        self, env: TrackingEnv | TakingTurns, settings: PpoSettings, seed: int, ranks: Ranks | None = None
+        self, env: TrackingEnv | SideBySide, settings: PpoSettings, seed: int, ranks: Ranks | None = None
     ) -> None:
-        if isinstance(env, TakingTurns) and settings.learner != "lean":
-            raise ValueError(f"groups of robots that take turns need learner 'lean', found {settings.learner!r}")
+        if isinstance(env, SideBySide) and settings.learner != "lean":
+            raise ValueError(f"groups of robots side by side need learner 'lean', found {settings.learner!r}")
         torch.manual_seed(seed)
         self.ranks = ranks or Ranks()
         self.device = self.ranks.device(settings.device)
@@ -138,7 +138,8 @@ class PpoTrainer:
             "desired_kl": s.desired_kl,
         }
         if s.learner == "lean":
-            return LeanPpo(self.actor, critic, num_envs, s.steps_per_env, torch.get_num_threads(), **options)
+            threads = len(self.env.groups) if isinstance(self.env, SideBySide) else torch.get_num_threads()
+            return LeanPpo(self.actor, critic, num_envs, s.steps_per_env, threads, **options)
         storage = RolloutStorage("rl", num_envs, s.steps_per_env, self._obs, [self.env.num_actions], self.device)
         return PPO(self.actor, critic, storage, **options, device=self.device, multi_gpu_cfg=self.ranks.multi_gpu)
 
@@ -148,8 +149,8 @@ class PpoTrainer:
 
     def iterate(self) -> IterationStats:
         """Collect one batch and learn from it."""
-        if isinstance(self.env, TakingTurns):
-            rewards = self._collect_in_turns(self.env)
+        if isinstance(self.env, SideBySide):
+            rewards = self._collect_side_by_side(self.env)
         else:
             rewards = [self._collect_step(self.env) for _ in range(self.settings.steps_per_env)]
         with torch.inference_mode():
@@ -169,24 +170,25 @@ class PpoTrainer:
             value_loss=float(losses["value"]),
         )
 
-    def _collect_in_turns(self, env: TakingTurns) -> list[float]:
-        lean, rewards = self.algorithm, []
+    def _collect_side_by_side(self, env: SideBySide) -> list[float]:
+        lean = self.algorithm
         assert isinstance(lean, LeanPpo)
+        rewards = np.zeros((self.settings.steps_per_env, len(env.groups)))
 
         def act(step: int, group: int, seen: Observations) -> NDArray[np.floating]:
             obs = {name: torch.from_numpy(value) for name, value in seen.items()}
-            return lean.act_for(step, env.rows[group].start, obs).numpy()
+            return lean.act_alone(step, group, env.rows[group], obs).numpy()
 
         def record(step: int, group: int, result: StepResult, seen: Observations) -> None:
             parts = (torch.from_numpy(x) for x in (result.reward, result.done, result.timed_out))
-            lean.record_for(step, env.rows[group].start, *parts)
-            rewards.append(float(result.reward.mean()))
+            lean.record(step, env.rows[group], *parts)
+            rewards[step, group] = result.reward.mean()
 
+        lean.explore_anew()
         seen = {str(name): self._obs.get(name).numpy() for name in list(self._obs.keys())}
-        with torch.inference_mode():
-            latest = env.roll(self.settings.steps_per_env, seen, act, record)
+        latest = env.roll(self.settings.steps_per_env, seen, act, record)
         self._obs = TensorDict({name: torch.from_numpy(v) for name, v in latest.items()}, batch_size=[env.num_envs])
-        return rewards
+        return [float(x) for x in rewards.mean(axis=0)]
 
     def _collect_step(self, env: TrackingEnv) -> float:
         with torch.inference_mode():

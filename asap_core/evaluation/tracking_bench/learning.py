@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from asap_core.environments.settings import TrackingSettings
 from asap_core.environments.tracking import TrackingEnv
-from asap_core.environments.turns import TakingTurns
+from asap_core.environments.side_by_side import SideBySide
 from asap_core.evaluation.tracking_bench.clips import Clip, Ground
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
@@ -22,8 +22,6 @@ from asap_core.training.settings import PpoSettings
 STARTS = 32
 LOOK_EVERY = 100_000
 """Control steps between two evaluations, at least."""
-GROUPS = 2
-"""Of robots that take turns."""
 SOLVED = 0.9
 """Success that `IN_A_ROW` evaluations must have."""
 IN_A_ROW = 3
@@ -63,21 +61,24 @@ class Recipe:
 def learn(clip: Clip, recipe: Recipe, profile: RobotProfile, minutes: float, seed: int) -> list[Row]:
     """The learning curve: a row for each evaluation, 32 disturbed starts at the published first frame.
 
+    The robots are side by side in a group for each thread.
     `wall_s` counts everything since the first iteration, `evaluation_s` is the part of it that evaluations took.
     """
-    use_threads(recipe.simulation.threads)
+    use_threads(1)
+    threads = recipe.simulation.threads
     physics = recipe.simulation.physics.at_step(recipe.physics_dt)
+    one_thread = recipe.simulation.model_copy(update={"threads": 1})
     groups = [
         TrackingEnv(
-            make_simulator(profile, recipe.simulation, recipe.ppo.num_envs // GROUPS, physics),
+            make_simulator(profile, one_thread, recipe.ppo.num_envs // threads, physics),
             profile,
             clip.trained,
             recipe.tracking,
-            GROUPS * seed + k,
+            threads * seed + k,
         )
-        for k in range(GROUPS)
+        for k in range(threads)
     ]
-    trainer = PpoTrainer(TakingTurns(groups), recipe.ppo, seed)
+    trainer = PpoTrainer(SideBySide(groups), recipe.ppo, seed)
     rule = PolicyContract.of(profile, clip.published, recipe.tracking).rule
     nominal = make_simulator(profile, recipe.simulation, STARTS)
     rows: list[Row] = []

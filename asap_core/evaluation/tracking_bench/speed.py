@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import torch
 
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.settings import TrackingSettings
 from asap_core.environments.tracking import TrackingEnv
-from asap_core.environments.turns import TakingTurns
-from asap_core.evaluation.tracking_bench.learning import GROUPS
+from asap_core.environments.side_by_side import SideBySide
 from asap_core.evaluation.tracking_bench.peer import PlainEnv, plain_runner
 from asap_core.progress import track
 from asap_core.robots.mjcf import build_model
@@ -81,7 +81,8 @@ def speed(
 ) -> Figures:
     """Control steps per second, and each as a share of raw physics: environment, both learners' loops, the peer's.
 
-    `environment` and `loop_lean` are of two groups that take turns, `environment_whole` and `loop_rsl_rl` of one.
+    `environment` and `loop_lean` are of robots side by side, in a group for each thread; `environment_whole` and
+    `loop_rsl_rl` are of one group.
 
     Args:
         physics: of every robot, MuJoCo.
@@ -89,30 +90,36 @@ def speed(
     """
     use_threads(threads)
 
-    def make_env(num_envs: int, seed: int = 0) -> TrackingEnv:
+    def make_env(num_envs: int, threads: int, seed: int = 0) -> TrackingEnv:
         return TrackingEnv(MujocoSimulator(profile, physics, num_envs, threads), profile, reference, tracking, seed)
 
-    def make_turns() -> TakingTurns:
-        return TakingTurns([make_env(n // GROUPS, seed) for seed in range(GROUPS)])
+    def make_groups() -> SideBySide:
+        return SideBySide([make_env(n // threads, 1, seed) for seed in range(threads)])
 
     n, rng = ppo.num_envs, np.random.default_rng(0)
-    env, turns, raw = make_env(n), make_turns(), RawPhysics(profile, physics, n, threads)
+    env, groups, raw = make_env(n, threads), make_groups(), RawPhysics(profile, physics, n, threads)
     actions = list(rng.normal(0.0, ppo.init_std, (_STEPS, n, profile.num_joints)).astype(np.float32))
-    lean = PpoTrainer(make_turns(), ppo.model_copy(update={"learner": "lean"}), 0)
-    plain = PpoTrainer(make_env(n), ppo.model_copy(update={"learner": "rsl_rl"}), 0)
+    lean = PpoTrainer(make_groups(), ppo.model_copy(update={"learner": "lean"}), 0)
+    plain = PpoTrainer(make_env(n, threads), ppo.model_copy(update={"learner": "rsl_rl"}), 0)
     peer = plain_runner(PlainEnv(profile, reference, physics, n, threads), ppo)
     per_iteration = n * ppo.steps_per_env
 
-    seen = turns.observe()
+    seen = groups.observe()
 
     def act() -> None:
         for action in actions:
             env.step(action)
             env.observe()
 
-    def act_in_turns() -> None:
-        rows = turns.rows
-        turns.roll(_STEPS, seen, lambda step, group, _: actions[step][rows[group]], lambda *_: None)
+    def act_side_by_side() -> None:
+        rows = groups.rows
+        groups.roll(_STEPS, seen, lambda step, group, _: actions[step][rows[group]], lambda *_: None)
+
+    def learn_lean() -> None:
+        torch.set_num_threads(1)
+        for _ in range(_ITERATIONS):
+            lean.iterate()
+        torch.set_num_threads(threads)
 
     def learn_peer() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -120,9 +127,9 @@ def speed(
 
     runs: dict[str, tuple[Callable[[], object], int]] = {
         "raw_physics": (raw, n * _STEPS),
-        "environment": (act_in_turns, n * _STEPS),
+        "environment": (act_side_by_side, n * _STEPS),
         "environment_whole": (act, n * _STEPS),
-        "loop_lean": (lambda: [lean.iterate() for _ in range(_ITERATIONS)], per_iteration * _ITERATIONS),
+        "loop_lean": (learn_lean, per_iteration * _ITERATIONS),
         "loop_rsl_rl": (lambda: [plain.iterate() for _ in range(_ITERATIONS)], per_iteration * _ITERATIONS),
         "loop_peer": (learn_peer, per_iteration * _ITERATIONS),
     }

@@ -1,12 +1,13 @@
-"""Groups of robots that take turns: while one group is simulated, another is compared, reset, observed and acts.
+"""Groups of robots side by side: each on a thread of its own, which simulates, compares, resets, observes and acts.
 
-Nothing is learnt from old policies: each group acts on its own latest observation, as it would alone.
+No thread waits for another's slowest robot before the batch is full, and none is idle while numpy works for another.
+Each group acts on its own latest observation, as it would alone, so results do not depend on which is faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,16 @@ from asap_core.simulators.protocol import Array
 
 Observations = dict[str, NDArray[np.float32]]
 Act = Callable[[int, int, Observations], Array]
-"""Step, group, the group's observations → its raw actions."""
+"""Step, group, the group's observations → its raw actions. Called from the group's thread."""
 Record = Callable[[int, int, StepResult, Observations], None]
-"""Step, group, what the step brought the group, its observations after it."""
+"""Step, group, what the step brought the group, its observations after it. Called from the group's thread."""
 
 
-class TakingTurns:
+class SideBySide:
     """Several environments of one task as one. Their curricula are their own.
 
     Args:
-        groups: at least two environments, each with a simulator of its own.
+        groups: at least two environments, each with a simulator of its own, which has its share of the threads.
     """
 
     def __init__(self, groups: Sequence[TrackingEnv]) -> None:
@@ -36,7 +37,7 @@ class TakingTurns:
         self.num_envs = sum(group.num_envs for group in self.groups)
         self.num_actions = self.groups[0].num_actions
         self.guard = _Guards(self.groups)
-        self._one_at_a_time = ThreadPoolExecutor(1, "physics")
+        self._threads = ThreadPoolExecutor(len(self.groups), "group")
 
     @property
     def curriculum(self) -> TerminationCurriculum:
@@ -63,20 +64,17 @@ class TakingTurns:
             Those after the last step.
         """
         latest = [{name: value[rows] for name, value in seen.items()} for rows in self.rows]
-        simulated = [self._start(k, act(0, k, latest[k])) for k in range(len(self.groups))]
-        for step in range(steps):
-            for k, group in enumerate(self.groups):
-                simulated[k].result()
-                result = group.conclude()
-                latest[k] = group.observe()
-                record(step, k, result, latest[k])
-                if step + 1 < steps:
-                    simulated[k] = self._start(k, act(step + 1, k, latest[k]))
-        return _joined(latest)
 
-    def _start(self, group: int, action: Array) -> Future[None]:
-        env = self.groups[group]
-        return self._one_at_a_time.submit(env.simulate, env.begin(action))
+        def go(k: int) -> Observations:
+            group, mine = self.groups[k], latest[k]
+            for step in range(steps):
+                group.simulate(group.begin(act(step, k, mine)))
+                result = group.conclude()
+                mine = group.observe()
+                record(step, k, result, mine)
+            return mine
+
+        return _joined(list(self._threads.map(go, range(len(self.groups)))))
 
     def curricula(self) -> dict[str, Any]:
         """Those of the first group."""

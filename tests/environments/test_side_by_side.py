@@ -1,4 +1,4 @@
-"""Groups that take turns act as they would alone, and a training with them resumes exactly."""
+"""Groups side by side act as they would alone, and a training with them resumes exactly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from asap_core.environments.settings import TrackingSettings
 from asap_core.environments.tracking import TrackingEnv
-from asap_core.environments.turns import TakingTurns
+from asap_core.environments.side_by_side import SideBySide
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.simulators.mujoco import MujocoSimulator
@@ -35,21 +35,22 @@ def make_groups() -> list[TrackingEnv]:
 
 def make_trainer(seed: int = 0) -> PpoTrainer:
     use_threads(2)
-    return PpoTrainer(TakingTurns(make_groups()), PPO, seed)
+    return PpoTrainer(SideBySide(make_groups()), PPO, seed)
 
 
 def test_groups_act_as_they_would_alone() -> None:
     rng = np.random.default_rng(0)
     actions = rng.normal(0.0, 0.3, (40, 8, 23)).astype(np.float32)
-    alone, turns = make_groups(), TakingTurns(make_groups())
-    rows = turns.rows
+    alone, groups = make_groups(), SideBySide(make_groups())
+    rows = groups.rows
     seen: list[tuple[int, int, np.ndarray, np.ndarray]] = []
-    after = turns.roll(
+    after = groups.roll(
         40,
-        turns.observe(),
+        groups.observe(),
         lambda step, group, _: actions[step][rows[group]],
         lambda step, group, result, obs: seen.append((step, group, result.reward, obs["critic"])),
     )
+    seen.sort(key=lambda row: row[:2])
     assert [(step, group) for step, group, _, _ in seen] == [(k, g) for k in range(40) for g in (0, 1)]
     for group, env in enumerate(alone):
         env.observe()
@@ -61,7 +62,7 @@ def test_groups_act_as_they_would_alone() -> None:
         np.testing.assert_array_equal(after["critic"][rows[group]], critic)
 
 
-def test_training_in_turns_resumes_with_the_same_bits(tmp_path: Path) -> None:
+def test_training_side_by_side_resumes_with_the_same_bits(tmp_path: Path) -> None:
     contract = PolicyContract.of(PROFILE, knee_bend_reference(), TASK)
     straight = make_trainer()
     TrainingSession(straight, contract, tmp_path / "a", 2).run(6, "straight")
@@ -72,6 +73,6 @@ def test_training_in_turns_resumes_with_the_same_bits(tmp_path: Path) -> None:
         assert torch.equal(mine, other)
 
 
-def test_turns_need_the_lean_learner() -> None:
+def test_they_need_the_lean_learner() -> None:
     with pytest.raises(ValueError, match="need learner 'lean', found 'rsl_rl'"):
-        PpoTrainer(TakingTurns(make_groups()), PPO.model_copy(update={"learner": "rsl_rl"}), 0)
+        PpoTrainer(SideBySide(make_groups()), PPO.model_copy(update={"learner": "rsl_rl"}), 0)
