@@ -173,6 +173,7 @@ def bench(
         int | None, typer.Option(help="tracking, closed-loop: trainings of each clip and arm.", show_default="3")
     ] = None,
     minutes: Annotated[float | None, typer.Option(help="tracking: limit of each training.")] = None,
+    threads: Annotated[int | None, typer.Option(help="tracking: of each training, in place of the preset's.")] = None,
     targets: Annotated[
         str | None, typer.Option(help="alignment, ablations, closed-loop: such as altered,altered_delay.")
     ] = None,
@@ -190,7 +191,7 @@ def bench(
     from tasks.stages import limit_threads
 
     limit_threads()
-    given = {"only": only, "seeds": seeds, "minutes": minutes, "targets": targets}
+    given = {"only": only, "seeds": seeds, "minutes": minutes, "threads": threads, "targets": targets}
     given |= {"motions": motions, "arms": arms, "iterations": iterations}
     given |= {"rivals": rivals, "folds": folds, "kept": kept}
     figures = run_bench(name, root, **{key: value for key, value in given.items() if value is not None})

@@ -13,6 +13,7 @@ from asap_core.environments.feasibility import feasibility
 from asap_core.environments.motion_set import Reference, joined, motions_of
 from asap_core.environments.randomisation import randomised
 from asap_core.environments.reference import ReferenceMotion
+from asap_core.environments.side_by_side import SideBySide
 from asap_core.environments.tracking import TrackingEnv
 from asap_core.errors import StageError
 from asap_core.files import atomic_file
@@ -81,6 +82,21 @@ def make_env(
     physics = randomised(nominal, params.tracking.randomisation, profile, num_envs, seed)
     simulator = make_simulator(profile, params.simulation, num_envs, physics)
     return TrackingEnv(simulator, profile, reference, params.tracking, seed, correction)
+
+
+def make_groups(
+    params: Params, reference: Reference, physics_dt: float, num_envs: int, seed: int
+) -> TrackingEnv | SideBySide:
+    """`make_env`, or for the lean learner on MuJoCo's threads such a group of robots for each thread."""
+    threads = min(params.simulation.threads, num_envs)
+    if params.ppo.learner != "lean" or params.simulation.backend != "mujoco" or threads == 1:
+        return make_env(params, reference, physics_dt, num_envs, seed)
+    simulation = params.simulation.model_copy(update={"threads": 1})
+    single = params.model_copy(update={"simulation": simulation})
+    sizes = [num_envs // threads + (k < num_envs % threads) for k in range(threads)]
+    return SideBySide(
+        [make_env(single, reference, physics_dt, size, threads * seed + k) for k, size in enumerate(sizes)]
+    )
 
 
 def contract_of(params: Params, reference: Reference) -> PolicyContract:

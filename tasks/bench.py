@@ -248,6 +248,6 @@ _OPTIONS = {
     "ablation-action-noise": ("targets", "motions", "seeds", "iterations"),
     "alignment": ("targets", "rivals", "folds", "kept"),
     "closed-loop": ("targets", "motions", "arms", "seeds", "iterations"),
-    "tracking": ("only", "seeds", "minutes"),
+    "tracking": ("only", "seeds", "minutes", "threads"),
 }
 """Of the benches that have any."""

@@ -16,7 +16,7 @@ from asap_core.training.session import TrainingSession
 from tasks._training import (
     check_reference,
     contract_of,
-    make_env,
+    make_groups,
     motion_file,
     nominal_score,
     pretraining_reference,
@@ -58,7 +58,7 @@ def run(params: Params, root: Path) -> dict[str, float | int | str]:
     key = content_key(*files, *code, params.model_dump(mode="json", include=_SECTIONS))
     state_dir = root / ".asap" / "state" / "pretrain" / key
     seed = params.seed + ranks.seed_offset
-    env = make_env(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, seed)
+    env = make_groups(params, reference, params.pretrain.physics_dt, params.ppo.num_envs, seed)
     trainer = PpoTrainer(env, params.ppo, params.seed, ranks)
     session = TrainingSession(
         trainer,

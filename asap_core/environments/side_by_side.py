@@ -86,8 +86,8 @@ class SideBySide:
             group.load_curricula(state)
 
     def state_dict(self) -> dict[str, Any]:
-        """State of each group by its number."""
-        return {str(k): group.state_dict() for k, group in enumerate(self.groups)}
+        """State of each group by its number, and the curricula of the first where a single environment has them."""
+        return {**self.curricula(), **{str(k): group.state_dict() for k, group in enumerate(self.groups)}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take back what `state_dict` gave."""

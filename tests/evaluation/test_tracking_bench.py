@@ -129,10 +129,11 @@ def test_finished_trainings_are_kept_and_written(
     assert first["squat seed 1/solved_wall_s"] == 40.0
     assert first["squat seed 0/solved_wall_s"] == first["squat median/solved_wall_s"] == "never"
     assert again["squat median/solved_wall_s"] == 40.0
-    rows = json.loads((tmp_path / "out" / "curves.json").read_text())
-    assert len(rows) == 9
-    assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
-    assert (tmp_path / "out" / "curves.csv").read_text().count("squat_level1") == 9
+    written = json.loads((tmp_path / "out" / "squat.json").read_text())
+    assert written["figures"] == again
+    assert (written["clip"], written["threads"], len(written["curves"])) == ("squat_level1", 2, 9)
+    assert (tmp_path / "out" / "squat.png").stat().st_size > 10_000
+    assert len((tmp_path / "out" / "squat.csv").read_text().splitlines()) == 10
 
 
 def test_options_and_parts_are_checked(repo_root: Path) -> None:
@@ -140,6 +141,8 @@ def test_options_and_parts_are_checked(repo_root: Path) -> None:
         run_bench("tracking", repo_root, only="speed,sqat")
     with pytest.raises(ConfigError, match="--seeds 0"):
         run_bench("tracking", repo_root, seeds=0)
+    with pytest.raises(ConfigError, match="--threads 0"):
+        run_bench("tracking", repo_root, threads=0)
     with pytest.raises(ConfigError, match="bench startup: found --seeds, which only bench tracking has"):
         run_bench("startup", repo_root, seeds=2)
 

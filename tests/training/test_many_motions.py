@@ -13,6 +13,7 @@ import torch
 
 from asap_core.config import MotionsSettings, Params, load_params
 from asap_core.environments.motion_set import MotionSet
+from asap_core.environments.side_by_side import SideBySide
 from asap_core.environments.tracking import TrackingEnv
 from asap_core.errors import ConfigError, ContractError
 from asap_core.presets import apply_preset
@@ -27,6 +28,7 @@ from asap_core.training.ppo import PpoTrainer, use_threads
 from asap_core.training.ranks import Ranks
 from asap_core.training.session import TrainingSession
 from tasks import pretrain
+from tasks._training import make_groups
 from tasks.finetune import continued_trainer
 from tasks.policy import evaluate_policy
 from tests.robot_motions import knee_bend, knee_bend_reference
@@ -159,3 +161,22 @@ def test_fine_tuning_keeps_the_distance_at_which_pretraining_ended(params, tmp_p
         env.curriculum.mean_share = share
         assert env.curriculum.update(np.full(8, share)) == (1 if share else -1)
         assert env.curriculum.distance == ended
+
+
+def test_lean_pretraining_uses_a_group_for_each_thread_and_fine_tuning_goes_on_from_it(params, tmp_path):
+    lean = params.model_copy(
+        update={
+            "ppo": params.ppo.model_copy(update={"learner": "lean", "num_envs": 7}),
+            "simulation": params.simulation.model_copy(update={"threads": 2}),
+        }
+    )
+    env = make_groups(lean, BOTH, 0.01, 7, 3)
+    assert isinstance(env, SideBySide)
+    assert [group.num_envs for group in env.groups] == [4, 3]
+    assert isinstance(make_groups(params, BOTH, 0.01, 7, 3), TrackingEnv)
+    for group in env.groups:
+        group.curriculum.distance = 0.47
+    TrainingSession(PpoTrainer(env, lean.ppo, 0), contract_of(lean), tmp_path / "state", 1).run(1, "pretraining")
+    start = tmp_path / "state" / "checkpoint.pt"
+    tuned = continued_trainer(lean, BOTH.motions[1], start, 7, None, Ranks()).env
+    assert tuned.curriculum.distance == env.groups[0].curriculum.distance

@@ -25,8 +25,8 @@ SPEED_PPO = PpoSettings(num_envs=256, steps_per_env=16, epochs=4, mini_batches=4
 """Batch, epochs and networks of the loops whose speed is measured."""
 NEVER = "never"
 Figures = dict[str, float | str]
-Curves = dict[str, dict[int, list[Row]]]
-"""Task → seed → learning curve."""
+Curves = Mapping[int, list[Row]]
+"""Seed → learning curve."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Places:
     Attributes:
         shared: holds data/asap/g1.
         cache: finished trainings are kept under it.
-        out: curves as CSV, JSON and pictures.
+        out: each part's figures as JSON, and the learning curves of a clip as CSV and picture beside.
         code: digest of the code that the results depend on.
     """
 
@@ -68,13 +68,14 @@ def bench(
     """
     figures: Figures = {}
     if "speed" in parts:
-        figures |= _speeds(profile, asap, fast, places)
-    curves: Curves = {}
+        found = _speeds(profile, asap, fast, places)
+        write_json(places.out / "speed.json", found)
+        figures |= found
     for part in (p for p in parts if p in TASKS):
-        curves[part] = {seed: _curve(part, seed, profile, fast, places, minutes) for seed in range(seeds)}
-        figures |= _learnt(part, curves[part])
-        _write(curves, places.out)
-    write_json(places.out / "figures.json", figures)
+        curves = {seed: _curve(part, seed, profile, fast, places, minutes) for seed in range(seeds)}
+        found = _learnt(part, curves)
+        _write(part, curves, found, fast.simulation.threads, places.out)
+        figures |= found
     return figures
 
 
@@ -112,7 +113,7 @@ def _curve(
     return rows
 
 
-def _learnt(part: str, curves: Mapping[int, list[Row]]) -> Figures:
+def _learnt(part: str, curves: Curves) -> Figures:
     """Figures of each seed and the median over them; one that never solved the clip counts as endless."""
     table: dict[str, Row] = {}
     for seed, rows in curves.items():
@@ -137,16 +138,11 @@ def _learnt(part: str, curves: Mapping[int, list[Row]]) -> Figures:
     }
 
 
-def _write(curves: Curves, out: Path) -> None:
-    rows = [
-        {"clip": TASKS[part].clip, "seed": seed, **row}
-        for part, seeds in curves.items()
-        for seed, history in seeds.items()
-        for row in history
-    ]
-    with atomic_file(out / "curves.csv") as partial:
+def _write(part: str, curves: Curves, figures: Figures, threads: int, out: Path) -> None:
+    rows = [{"seed": seed, **row} for seed, history in curves.items() for row in history]
+    write_json(out / f"{part}.json", {"clip": TASKS[part].clip, "threads": threads, "figures": figures, "curves": rows})
+    with atomic_file(out / f"{part}.csv") as partial:
         pd.DataFrame(rows).to_csv(partial, index=False)
-    write_json(out / "curves.json", rows)
-    draw: Callable[..., object] = draw_curves(curves).savefig
-    with atomic_file(out / "curves.png") as partial:
+    draw: Callable[..., object] = draw_curves(f"{TASKS[part].clip}, threads: {threads}", curves).savefig
+    with atomic_file(out / f"{part}.png") as partial:
         draw(partial, format="png", dpi=110)
