@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asap_core.environments.settings import TrackingSettings
-from asap_core.environments.tracking import TrackingEnv
 from asap_core.environments.side_by_side import SideBySide
+from asap_core.environments.tracking import TrackingEnv
 from asap_core.evaluation.tracking_bench.clips import Clip, Ground
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile

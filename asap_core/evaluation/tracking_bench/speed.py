@@ -15,8 +15,8 @@ import torch
 
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.environments.settings import TrackingSettings
-from asap_core.environments.tracking import TrackingEnv
 from asap_core.environments.side_by_side import SideBySide
+from asap_core.environments.tracking import TrackingEnv
 from asap_core.evaluation.tracking_bench.peer import PlainEnv, plain_runner
 from asap_core.progress import track
 from asap_core.robots.mjcf import build_model
