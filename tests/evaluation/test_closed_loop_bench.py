@@ -30,6 +30,7 @@ from asap_core.metrics import METRIC_NAMES
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.rollouts import Rollout
+from tasks.bench import run_bench
 from tasks.closed_loop_bench import bench_closed_loop, recipe_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +183,7 @@ def test_every_arm_runs_and_is_kept(shared_dir: Path, tmp_path: Path, monkeypatc
     pd.testing.assert_frame_equal(bench(*given), first)
 
 
-def test_unknown_names_and_numbers_are_refused(tmp_path: Path) -> None:
+def test_unknown_names_and_numbers_are_refused() -> None:
     for changed, message in (({"arms": "asap,vanila"}, "vanilla"), ({"motions": "walk"}, "CR7_level1")):
         with pytest.raises(UnknownNameError, match=message):
             bench_closed_loop(ROOT, **changed)
@@ -190,3 +191,7 @@ def test_unknown_names_and_numbers_are_refused(tmp_path: Path) -> None:
         bench_closed_loop(ROOT, targets="robot")
     with pytest.raises(ConfigError, match="--iterations 0"):
         bench_closed_loop(ROOT, iterations=0)
+    with pytest.raises(ConfigError, match=r"--minutes; it has --targets, --motions"):
+        run_bench("closed-loop", ROOT, minutes=1.0)
+    with pytest.raises(ConfigError, match=r"bench doctor: found --seeds; it has none"):
+        run_bench("doctor", ROOT, seeds=1)
