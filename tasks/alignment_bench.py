@@ -8,8 +8,9 @@ from asap_core.errors import ConfigError
 from asap_core.evaluation.alignment_bench.bench import bench, kept_table
 from asap_core.evaluation.alignment_bench.splits import PARTS
 from asap_core.evaluation.alignment_bench.table import RIVALS, shown
-from asap_core.evaluation.alignment_bench.targets import TARGETS
+from asap_core.evaluation.alignment_bench.targets import ENGINE_TARGETS, TARGETS
 from asap_core.robots import get_profile
+from asap_core.simulators.factory import installed_backends
 from asap_core.training.ppo import use_threads
 from tasks.bench_places import ALIGNMENT_CODE, shared_folder
 from tasks.item_store import code_version
@@ -22,7 +23,8 @@ def bench_alignment(
     """Fit and score the table or a part of it, and show all that was ever scored.
 
     Args:
-        targets, rivals, folds: names with commas between them; all if not given. Fold `all` is in sample.
+        targets, rivals, folds: names with commas between them; all if not given,
+            but only those targets whose engine is installed. Fold `all` is in sample.
         kept: show what is kept, fit nothing.
 
     Raises:
@@ -40,9 +42,10 @@ def bench_alignment(
             raise ConfigError(f"--kept: {cache / 'scores'} holds no cells; run `asap bench alignment` without it")
         return dict(shown(table))
     params = read_params(root)
+    installed = (name for name, engine in ENGINE_TARGETS.items() if engine in installed_backends())
     use_threads(params.simulation.threads)
     table = bench(
-        _names(targets, tuple(TARGETS)),
+        _names(targets, (*TARGETS, *installed)),
         _names(rivals, RIVALS),
         _names(folds, PARTS),
         get_profile("g1_23dof"),

@@ -17,7 +17,7 @@ from asap_core.evaluation.alignment_bench.collect import EPISODES, collect_motio
 from asap_core.evaluation.alignment_bench.score import SegmentErrors, closed_share, figures_of, segment_errors
 from asap_core.evaluation.alignment_bench.splits import MOTIONS, NUM_FOLDS, fold, in_sample
 from asap_core.evaluation.alignment_bench.table import open_loop_table, shown
-from asap_core.evaluation.alignment_bench.targets import TARGETS, target_physics
+from asap_core.evaluation.alignment_bench.targets import TARGETS, target_engine, target_physics
 from asap_core.evaluation.alignment_bench.yardstick import Yardstick
 from asap_core.evaluation.published import POLICY_NAMES
 from asap_core.files import write_json
@@ -49,6 +49,8 @@ def test_the_altered_target_is_its_single_causes_together() -> None:
         together |= target_physics(name).model_dump(exclude_unset=True)
     assert PhysicsSettings.model_validate(together) == TARGETS["altered"]
     assert target_physics("altered_delay").delay_s == pytest.approx(0.02)
+    assert (target_engine("mass"), target_engine("physx")) == ("mujoco", "physx")
+    assert target_physics("physx").added_mass == {}
     with pytest.raises(UnknownNameError, match="altered"):
         target_physics("alterd")
 

@@ -20,7 +20,7 @@ from asap_core.evaluation.alignment_bench.cells import kept_cells
 from asap_core.evaluation.alignment_bench.plot import draw
 from asap_core.evaluation.alignment_bench.splits import PARTS
 from asap_core.evaluation.alignment_bench.table import RIVALS, open_loop_table
-from asap_core.evaluation.alignment_bench.targets import TARGETS
+from asap_core.evaluation.alignment_bench.targets import ALL_TARGETS
 from asap_core.evaluation.alignment_bench.yardstick import Yardstick
 from asap_core.files import atomic_file
 from asap_core.progress import say
@@ -55,7 +55,7 @@ def bench(
     """Fit and score the cells named, and make the table of all that are kept; what is kept is not fitted again.
 
     Args:
-        targets, names, folds: of `TARGETS`, `RIVALS` and `PARTS`; cells are made in this order, folds before rivals.
+        targets, names, folds: of `ALL_TARGETS`, `RIVALS` and `PARTS`; cells are made in this order.
         shared: folder that holds data/asap.
         cache: rollouts, fits and cells are kept under it, a cell as soon as it is done.
         code: digest of the code that they depend on.
@@ -64,7 +64,7 @@ def bench(
     Raises:
         UnknownNameError: a name is none.
     """
-    for kind, given, known in (("target", targets, TARGETS), ("rival", names, RIVALS), ("fold", folds, PARTS)):
+    for kind, given, known in (("target", targets, ALL_TARGETS), ("rival", names, RIVALS), ("fold", folds, PARTS)):
         for name in given:
             if name not in known:
                 raise unknown_name(kind, name, known)

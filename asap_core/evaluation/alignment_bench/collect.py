@@ -33,12 +33,13 @@ def collect_motion(
     """`EPISODES` runs of the published policy `name` on `target`, from `folder` where an earlier run kept them.
 
     Args:
+        settings: whose engine simulates the target.
         code: digest of the code that rollouts depend on.
     """
     policy_file = shared / "data" / "asap" / "policies" / f"{name}.onnx"
     sha256 = sha256_file(policy_file)
     physics = target.model_dump(mode="json")
-    path = folder / f"{content_key(name, sha256, physics, EPISODES, START_SEED, code)}.parquet"
+    path = folder / f"{content_key(name, sha256, physics, settings.backend, EPISODES, START_SEED, code)}.parquet"
     if path.exists():
         return Rollout.load(path, profile)
     policy, reference = load_published(shared, name, profile)
@@ -46,6 +47,6 @@ def collect_motion(
     starts = perturbed_starts(reference, frames, START_SEED)
     simulator = make_simulator(profile, settings, EPISODES, target)
     run = play(policy, policy.contract.rule, reference, profile, simulator, starts, frames)
-    source = {"kind": "twin", "physics": physics}
+    source = {"kind": "twin", "engine": settings.backend, "physics": physics}
     to_rollout(run, reference, profile, PolicyIdentity(name, sha256), source).save(path)
     return Rollout.load(path, profile)

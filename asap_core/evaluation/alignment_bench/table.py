@@ -11,7 +11,7 @@ from asap_core.evaluation.alignment_bench.cells import Cell
 from asap_core.evaluation.alignment_bench.paper import TABLE_III, WANTED, paper_closed
 from asap_core.evaluation.alignment_bench.score import FIGURES, SegmentErrors, closed_share
 from asap_core.evaluation.alignment_bench.splits import NUM_FOLDS
-from asap_core.evaluation.alignment_bench.targets import TARGETS
+from asap_core.evaluation.alignment_bench.targets import ALL_TARGETS
 from asap_core.metrics import Interval
 
 RIVALS = ("zero", "sysid", "delta_dynamics", "delta", "two_stage")
@@ -28,12 +28,12 @@ def open_loop_table(cells: Iterable[Cell], code: str) -> pd.DataFrame:
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.target, cell.rival), []).append(cell)
-    keys = [(target, rival) for target in TARGETS for rival in RIVALS if (target, rival) in groups]
+    keys = [(target, rival) for target in ALL_TARGETS for rival in RIVALS if (target, rival) in groups]
     rows = [row for key in keys for row in _rows(*key, sorted(groups[key], key=lambda c: c.fold), code)]
     table = pd.DataFrame(rows)
     if not len(table):
         return table
-    order = {name: place for place, name in enumerate((*TARGETS, *RIVALS))}
+    order = {name: place for place, name in enumerate((*ALL_TARGETS, *RIVALS))}
     return table.sort_values(["target", "horizon_s", "rival"], key=lambda c: c.map(order).fillna(c), ignore_index=True)
 
 

@@ -11,7 +11,7 @@ from asap_core.evaluation.alignment_bench.cells import Cell
 from asap_core.evaluation.alignment_bench.collect import collect_motion
 from asap_core.evaluation.alignment_bench.score import SegmentErrors, segment_errors
 from asap_core.evaluation.alignment_bench.splits import MOTIONS, Fold, fold_of
-from asap_core.evaluation.alignment_bench.targets import target_physics
+from asap_core.evaluation.alignment_bench.targets import target_engine, target_physics
 from asap_core.files import content_key
 from asap_core.progress import track
 from asap_core.robots.profile import RobotProfile
@@ -23,7 +23,7 @@ class Yardstick:
     """One target.
 
     Args:
-        target: its name in `TARGETS`.
+        target: its name in `ALL_TARGETS`.
         profile: the robot of the published policies.
         settings: the nominal simulator.
         shared: folder that holds data/asap.
@@ -42,6 +42,7 @@ class Yardstick:
     ) -> None:
         self.target = target
         self._physics = target_physics(target)
+        self._world = settings.model_copy(update={"backend": target_engine(target)})
         self._profile = profile
         self._settings = settings
         self._shared = shared
@@ -60,7 +61,7 @@ class Yardstick:
                     motion.name,
                     self._physics,
                     self._profile,
-                    self._settings,
+                    self._world,
                     self._cache / "rollouts",
                     self._code,
                 )
@@ -107,7 +108,8 @@ class Yardstick:
 
     def key(self, rival: Rival, seed: int, parts: Fold) -> str:
         """Of everything that a fit depends on."""
-        data = [self._physics.model_dump(mode="json"), parts.__dict__, self._settings.physics.model_dump(mode="json")]
+        data = [self._physics.model_dump(mode="json"), self._world.backend, parts.__dict__]
+        data.append(self._settings.physics.model_dump(mode="json"))
         return content_key(data, dict(rival.identity), seed, self._code)
 
     def fitted(self, rival: Rival, seed: int, parts: Fold, key: str) -> Corrected:
