@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.usd import ground_usda, robot_usda
 from asap_core.simulators.factory import make_simulator
-from asap_core.simulators.isaaclab import runtime
+from asap_core.simulators.isaaclab import runtime, scene
+from asap_core.simulators.isaaclab.scene_robot import SceneRobot
 from asap_core.simulators.protocol import RobotState
 from asap_core.simulators.settings import SimulationSettings
 
@@ -73,6 +75,25 @@ def test_the_first_start_says_that_kernels_are_compiled(monkeypatch, tmp_path):
     with runtime.starting("newton"):
         pass
     assert len(said) == count
+
+
+@needs_isaaclab
+def test_robot_files_are_kept_one_for_each_content(monkeypatch, tmp_path):
+    """So that processes which are killed leave nothing more behind."""
+    monkeypatch.setattr(scene, "cache_folder", lambda: tmp_path / "cache")
+    nominal, other = PhysicsSettings(), PhysicsSettings(friction=0.3)
+    paths = [scene.articulation_cfg(PROFILE, p).spawn.usd_path for p in (nominal, other, nominal)]
+    assert paths[0] == paths[2] != paths[1]
+    assert sorted(map(str, (tmp_path / "cache").iterdir())) == sorted(set(paths))
+    assert Path(paths[1]).read_text() == robot_usda(PROFILE, other)
+
+
+@needs_isaaclab
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setattr(scene, "cache_folder", lambda: tmp_path / "cache")
+    with pytest.raises(StageError, match=r"cache/asap-ground-.*cannot be written.*WARP_CACHE_PATH"):
+        scene.ground_cfg()
 
 
 @needs_isaaclab
@@ -160,6 +181,6 @@ def test_forces_on_the_feet_are_those_of_isaac_labs_sensor_robot_by_robot_and_fo
         simulator.step(target)
     found = simulator.world.foot_forces()
     simulator.world._scene.update(0.02)
-    np.testing.assert_array_equal(found, simulator.world.robot.foot_forces())
+    np.testing.assert_array_equal(found, SceneRobot.foot_forces(simulator.world.robot))
     assert len(set(found[:2, :, 2].round(1).ravel())) == 4
     assert not found[2].any()

@@ -47,3 +47,15 @@ def set_up_ovphysx(simulation: Any, holder: Holder | None = None) -> None:
     cfg.class_type = SharedBackend
     simulation.get_or_create_backend(cfg)
     cfg.class_type = default
+
+
+def step_ovphysx(simulation: Any, count: int) -> None:
+    """What `simulation.step(render=False)` does `count` times, in one call of the engine.
+
+    Links' poses and Isaac Lab's clock, which it brings up to date after each step, are left: nothing here asks for
+    them, and before it draws it does the poses anyway.
+    """
+    from isaaclab_ov.physics import OvPhysxManager
+
+    physx_engine().physx.step_n_sync(count, simulation.cfg.dt)
+    OvPhysxManager.kinematics_dirty = True

@@ -80,8 +80,6 @@ def prepare(engine: Engine) -> None:
     """Set what must be set before the first simulation of this process; Kit is started where it is used."""
     require_isaaclab()
     warp = _warp()
-    warp.config.log_level = warp.LOG_WARNING
-    warp.init()
     if not warp.is_cuda_available():
         # Isaac Lab asks for pinned memory on a CPU too, and without a driver there is none.
         cpu = warp.get_device("cpu")
@@ -124,9 +122,17 @@ def starting(engine: Engine) -> Iterator[None]:
 def _mark(engine: Engine) -> Path:
     """A file beside warp's compiled kernels, so that both go together."""
     where = "gpu" if device() != "cpu" else "cpu"
-    return Path(_warp().config.kernel_cache_dir) / f"asap-isaaclab-{version('isaaclab')}-{engine}-{where}"
+    return cache_folder() / f"asap-isaaclab-{version('isaaclab')}-{engine}-{where}"
+
+
+def cache_folder() -> Path:
+    """Where warp keeps compiled kernels."""
+    return Path(_warp().config.kernel_cache_dir)
 
 
 def _warp() -> Any:
-    """Untyped where it is installed, absent elsewhere."""
-    return import_module("warp")
+    """Initialised. Untyped where it is installed, absent elsewhere."""
+    warp = import_module("warp")
+    warp.config.log_level = warp.LOG_WARNING
+    warp.init()
+    return warp

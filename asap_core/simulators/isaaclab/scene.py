@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import tempfile
 from pathlib import Path
@@ -9,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from asap_core.errors import StageError
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.mjcf import scaled_gains
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.robots.usd import ground_usda, joint_prims, link_prims, robot_usda
+from asap_core.simulators.isaaclab.runtime import cache_folder
 
 SPACING = 3.0
 """m between robots, which never collide with each other."""
-_files: list[tempfile.TemporaryDirectory] = []
-"""Of this process, removed when it ends."""
 
 
 def articulation_cfg(profile: RobotProfile, physics: PhysicsSettings) -> Any:
@@ -45,7 +47,7 @@ def articulation_cfg(profile: RobotProfile, physics: PhysicsSettings) -> Any:
     )
     return ArticulationCfg(
         prim_path="{ENV_REGEX_NS}/robot",
-        spawn=UsdFileCfg(usd_path=str(_file("robot.usda", robot_usda(profile, physics)))),
+        spawn=UsdFileCfg(usd_path=str(_file("robot", robot_usda(profile, physics)))),
         init_state=ArticulationCfg.InitialStateCfg(
             pos=(0.0, 0.0, standing_height(profile)), joint_pos=of_joint(profile.default_joint_pos)
         ),
@@ -59,7 +61,7 @@ def ground_cfg() -> Any:
     from isaaclab.assets import AssetBaseCfg
     from isaaclab.sim import UsdFileCfg
 
-    return AssetBaseCfg(prim_path="/World/ground", spawn=UsdFileCfg(usd_path=str(_file("ground.usda", ground_usda()))))
+    return AssetBaseCfg(prim_path="/World/ground", spawn=UsdFileCfg(usd_path=str(_file("ground", ground_usda()))))
 
 
 def foot_sensor_cfg(profile: RobotProfile) -> Any:
@@ -90,9 +92,20 @@ def standing_height(profile: RobotProfile) -> float:
 
 
 def _file(name: str, text: str) -> Path:
-    """Isaac Lab reads robots from files."""
-    folder = tempfile.TemporaryDirectory(prefix="asap-isaaclab-")
-    _files.append(folder)
-    path = Path(folder.name) / name
-    path.write_text(text)
+    """Isaac Lab reads robots from files: one for each content, which stays, as processes may end before they clean up.
+
+    Raises:
+        StageError: the cache cannot be written.
+    """
+    path = cache_folder() / f"asap-{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.usda"
+    if path.exists():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not `atomic_file`, which takes another process's unfinished file of the same name for one left behind.
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as partial:
+            partial.write(text)
+        os.replace(partial.name, path)
+    except OSError as error:
+        raise StageError(f"{path}: cannot be written: {error.strerror}; WARP_CACHE_PATH names another place") from error
     return path

@@ -42,10 +42,8 @@ class SceneRobot:
         self._to_profile = np.argsort(self._to_engine)
         self._links_to_engine = np.array([links.index(name) for name in self.articulation.body_names])
         self._root = self.articulation.body_names.index(links[0])
-        self._straight = False
         self.masses_changed()
         self._to_feet = np.array([feet.index(links[i]) for i in profile.foot_index])
-        self._felt = np.zeros((len(feet) * len(self.origins), 3), np.float32)
 
     def masses_changed(self) -> None:
         """To be told when a centre of mass was moved."""
@@ -53,8 +51,7 @@ class SceneRobot:
 
     def state(self) -> RobotState:
         """A copy of the present state."""
-        data = self.articulation.data
-        pose, velocity = _array(data.root_link_pose_w), _array(data.root_com_vel_w)
+        pose, velocity = self._root_motion()
         root_quat = pose[:, 3:][:, _WXYZ]
         joint_pos, joint_vel = self.joints()
         return RobotState(
@@ -75,14 +72,6 @@ class SceneRobot:
         """(N, F, 3) N, world frame, normal contact forces on the feet in the last physics step."""
         return _array(self._feet.data.net_normal_forces_w)[:, self._to_feet]
 
-    def felt_forces(self) -> Array:
-        """`foot_forces` as ovphysx's own contact view of the sensor has them, which needs no update of the scene.
-
-        Isaac Lab's way takes a thirtieth of a step of 16 robots.
-        """
-        self._feet.contact_view.read_net_normal_forces(self._felt)
-        return self._felt.reshape(-1, len(self.origins), 3)[self._to_feet].transpose(1, 0, 2)
-
     def write_state(self, ids: Ids, state: RobotState) -> None:
         """Put robots `ids` (M,) into `state` (M rows)."""
         robot, rows = self.articulation, self._ids(ids)
@@ -96,8 +85,8 @@ class SceneRobot:
 
     def write_root_velocity(self, ids: Ids, lin_vel: Array) -> None:
         """Give the roots of robots `ids` (M,) the velocity (M, 3) m/s of their origins; nothing else changes."""
-        data = self.articulation.data
-        quat, velocity = _array(data.root_link_pose_w)[ids, 3:][:, _WXYZ], _array(data.root_com_vel_w)[ids]
+        pose, velocity = self._root_motion()
+        quat, velocity = pose[ids, 3:][:, _WXYZ], velocity[ids]
         velocity[:, :3] = lin_vel + self._com_lead(quat, velocity[:, 3:], ids)
         self.articulation.write_root_com_velocity_to_sim_index(
             root_velocity=self._tensor(velocity), env_ids=self._ids(ids)
@@ -106,23 +95,14 @@ class SceneRobot:
     def command_target(self, target: Array) -> None:
         """Joint targets (N, J) rad for the engine's own drives, from the scene's next `write_data_to_sim` on."""
         self.articulation.actuators.target_command.position.torch.copy_(self.of_joints(target))
-        self._straight = self.articulation.__backend_name__ == "ovphysx"
 
     def command_torque(self, torque: Array) -> None:
         """Joint torques (N, J) N m, from the scene's next `write_data_to_sim` on."""
         self.articulation.actuators.target_command.effort.torch.copy_(self.of_joints(torque))
-        self._straight = False
 
     def submit(self) -> None:
-        """Hand the last command to the engine.
-
-        On ovphysx, targets of drives go straight there: Isaac Lab's way takes a twentieth of a step of 16 robots.
-        """
-        if self._straight:
-            targets = self.articulation.actuators.target_command.position.warp
-            self.articulation.root_view.set_attribute("articulation_dof_position_target", targets)
-        else:
-            self._scene.write_data_to_sim()
+        """Hand the last command to the engine."""
+        self._scene.write_data_to_sim()
 
     def of_joints(self, values: Array) -> Any:
         """(M, J) in profile order as Isaac Lab takes it."""
@@ -131,6 +111,11 @@ class SceneRobot:
     def of_links(self, values: Array) -> Any:
         """(N, L, ...) in profile order as Isaac Lab takes it."""
         return self._tensor(values[:, self._links_to_engine])
+
+    def _root_motion(self) -> tuple[Array, Array]:
+        """Of all roots, new arrays: pose (N, 7), xyzw; velocity (N, 6) of the centre of mass."""
+        data = self.articulation.data
+        return _array(data.root_link_pose_w), _array(data.root_com_vel_w)
 
     def _com_lead(self, root_quat: Array, root_ang_vel: Array, ids: Ids | slice) -> Array:
         """(M, 3) m/s by which the root's centre of mass moves against its origin.

@@ -48,7 +48,7 @@ class IsaacLabSimulator(OneSceneSimulator):
     @property
     def state(self) -> RobotState:
         """A copy of the present state; see `RobotState`."""
-        return self._seen().take(np.arange(self.num_envs))
+        return RobotState(**{name: value.copy() for name, value in self._seen().__dict__.items()})
 
     def _seen(self) -> RobotState:
         if self._now is None:

@@ -8,7 +8,8 @@ from typing import Any
 from asap_core.errors import StageError
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
-from asap_core.simulators.isaaclab.ovphysx import set_up_ovphysx
+from asap_core.simulators.isaaclab.ovphysx import set_up_ovphysx, step_ovphysx
+from asap_core.simulators.isaaclab.ovphysx_robot import OvphysxRobot
 from asap_core.simulators.isaaclab.runtime import Engine, device, physics_cfg, prepare, shares_physx, starting
 from asap_core.simulators.isaaclab.scene import scene_cfg
 from asap_core.simulators.isaaclab.scene_robot import SceneRobot
@@ -39,6 +40,7 @@ class IsaacLabWorld:
     ) -> None:
         self._profile, self._physics, self._engine, self._num_envs = profile, physics, engine, num_envs
         self._on_attach, self._on_leave = on_attach, on_leave
+        self._on_ovphysx = shares_physx(engine)
         self._simulation: Any = None
         self._scene: Any = None
         self._robot: SceneRobot | None = None
@@ -58,15 +60,19 @@ class IsaacLabWorld:
 
     def step(self, count: int) -> None:
         """Advance all robots by `count` physics steps under the commands that they were given."""
-        self.robot.submit()
+        robot, seconds = self.robot, count * self._physics.physics_dt
+        robot.submit()
+        if isinstance(robot, OvphysxRobot):
+            step_ovphysx(self._simulation, count)
+            robot.stepped(seconds)
+            return
         for _ in range(count):
             self._simulation.step(render=False)
-        updated = self.robot.articulation if shares_physx(self._engine) else self._scene
-        updated.update(count * self._physics.physics_dt)
+        self._scene.update(seconds)
 
     def foot_forces(self) -> Array:
         """See `SceneRobot.foot_forces`."""
-        return self.robot.felt_forces() if shares_physx(self._engine) else self.robot.foot_forces()
+        return self.robot.foot_forces()
 
     def attach(self) -> None:
         """Make this the scene that the process holds."""
@@ -104,10 +110,11 @@ class IsaacLabWorld:
         self._simulation = SimulationContext(cfg)
         try:
             self._scene = InteractiveScene(scene_cfg(self._profile, self._physics, self._num_envs))
-            if shares_physx(self._engine):
+            if self._on_ovphysx:
                 set_up_ovphysx(self._simulation, self)
             self._simulation.reset()
-            self._robot = SceneRobot(self._scene, self._profile)
+            kind = OvphysxRobot if self._on_ovphysx else SceneRobot
+            self._robot = kind(self._scene, self._profile)
         except BaseException:
             self._drop()
             raise
@@ -116,5 +123,5 @@ class IsaacLabWorld:
         self._scene, self._robot = None, None
         self._simulation.clear_instance()
         self._simulation = None
-        if shares_physx(self._engine):
+        if self._on_ovphysx:
             physx_engine().release(self)
