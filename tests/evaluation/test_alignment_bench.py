@@ -113,9 +113,10 @@ def test_a_cell_is_kept_and_the_table_needs_no_fit(tmp_path: Path, monkeypatch: 
     assert Truth.fits == 2
     assert np.array_equal(again.errors.figures, first[1].errors.figures)
     table = open_loop_table(kept_cells(tmp_path), "other")
-    assert table["closed"].tolist() == pytest.approx([1.0] * 3, abs=1e-3)
-    assert table["horizon_s"].tolist() == [0.25, 0.5, 1.0]
-    row = table.iloc[2]
+    assert table["rival"].tolist() == ["zero", "delta"] * 3
+    assert table["closed"].tolist() == pytest.approx([0.0, 1.0] * 3, abs=1e-3)
+    assert table["horizon_s"].tolist() == [0.25, 0.25, 0.5, 0.5, 1.0, 1.0]
+    row = table.iloc[5]
     assert (row["folds"], row["of_folds"], row["episodes"], row["other_code"]) == ("0 2", 4, 5, "0 2")
     assert (row["must"], row["verdict"]) == (0.75, "met")
     assert row["paper_IsaacSim_closed"] == pytest.approx(0.53, abs=0.005)

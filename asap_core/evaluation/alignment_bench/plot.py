@@ -20,7 +20,7 @@ def draw(table: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
     targets, horizons = list(dict.fromkeys(table["target"])), sorted(set(table["horizon_s"]))
-    figure = Figure(figsize=(2.0 + 1.3 * len(targets), 2.5 * len(horizons)), layout="constrained")
+    figure = Figure(figsize=(max(7.0, 2.0 + 1.3 * len(targets)), 2.5 * len(horizons)), layout="constrained")
     grid = figure.subplots(len(horizons), 1, sharex=True, squeeze=False)[:, 0]
     for axes, horizon in zip(grid, horizons, strict=True):
         _panel(axes, table[(table["horizon_s"] == horizon) & (table["rival"] != "zero")], targets)
@@ -40,6 +40,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, targets: list[str]) -> None:
     step = _WIDTH / len(_COLOURS)
     for number, (rival, colour) in enumerate(_COLOURS.items()):
         part = rows[rows["rival"] == rival]
+        if not len(part):
+            continue
         places = np.array([targets.index(t) for t in part["target"]]) + (number + 0.5) * step - _WIDTH / 2
         closed = part["closed"].to_numpy()
         away = np.abs(np.stack([closed - part["low"], part["high"] - closed]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ def open_loop_table(cells: Iterable[Cell], code: str) -> pd.DataFrame:
     made by other code than `code`.
     """
     groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
+    for cell in _with_zero(list(cells)):
         groups.setdefault((cell.target, cell.rival), []).append(cell)
     keys = [(target, rival) for target in ALL_TARGETS for rival in RIVALS if (target, rival) in groups]
     rows = [row for key in keys for row in _rows(*key, sorted(groups[key], key=lambda c: c.fold), code)]
@@ -35,6 +36,15 @@ def open_loop_table(cells: Iterable[Cell], code: str) -> pd.DataFrame:
         return table
     order = {name: place for place, name in enumerate((*ALL_TARGETS, *RIVALS))}
     return table.sort_values(["target", "horizon_s", "rival"], key=lambda c: c.map(order).fillna(c), ignore_index=True)
+
+
+def _with_zero(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells, and of every target and fold the nominal simulator, which each cell brings with it."""
+    known = {(c.target, c.fold): c for c in cells if c.fold != "all"}
+    zeros = (
+        replace(c, rival="zero", errors=c.zero, chosen="zero", report={}, wall_s=0.0, cpu_s=0.0) for c in known.values()
+    )
+    return [*(c for c in cells if c.rival != "zero"), *zeros]
 
 
 def _rows(target: str, rival: str, cells: Sequence[Cell], code: str) -> list[dict[str, object]]:
