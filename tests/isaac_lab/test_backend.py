@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -75,6 +77,29 @@ def test_the_first_start_says_that_kernels_are_compiled(monkeypatch, tmp_path):
     with runtime.starting("newton"):
         pass
     assert len(said) == count
+
+
+_WITHOUT_NEWTON = """
+import sys
+from asap_core.robots import get_profile
+from asap_core.robots.physics import PhysicsSettings
+from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
+simulator = IsaacLabSimulator(get_profile("g1_23dof"), PhysicsSettings(), 1)
+assert "newton" not in sys.modules
+from isaaclab_ov.assets.articulation import actuator_control
+view = actuator_control.LightArticulationView(1, 23, "cpu")
+from isaaclab.actuators.newton.adapter import LightArticulationView
+assert isinstance(view, LightArticulationView)
+print("both as expected")
+"""
+
+
+@needs_isaaclab
+def test_newton_is_imported_when_it_is_used_and_not_before():
+    if not runtime.shares_physx("physx"):
+        pytest.skip("Isaac Sim or a GPU present: nothing is left out")
+    ran = subprocess.run([sys.executable, "-c", _WITHOUT_NEWTON], capture_output=True, text=True)
+    assert "both as expected" in ran.stdout, ran.stderr[-2000:]
 
 
 @needs_isaaclab

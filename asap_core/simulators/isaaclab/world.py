@@ -8,6 +8,7 @@ from typing import Any
 from asap_core.errors import StageError
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
+from asap_core.simulators.isaaclab.deferred_newton import defer_newton
 from asap_core.simulators.isaaclab.ovphysx import set_up_ovphysx, step_ovphysx
 from asap_core.simulators.isaaclab.ovphysx_robot import OvphysxRobot
 from asap_core.simulators.isaaclab.runtime import Engine, device, physics_cfg, prepare, shares_physx, starting
@@ -109,6 +110,8 @@ class IsaacLabWorld:
         )
         self._simulation = SimulationContext(cfg)
         try:
+            if self._on_ovphysx:
+                defer_newton()
             self._scene = InteractiveScene(scene_cfg(self._profile, self._physics, self._num_envs))
             if self._on_ovphysx:
                 set_up_ovphysx(self._simulation, self)
