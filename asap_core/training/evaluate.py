@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asap_core.environments.correction import ActionCorrection
 from asap_core.environments.playback import ActingRule, perturbed_starts, play
 from asap_core.environments.reference import ReferenceMotion
 from asap_core.robots.profile import RobotProfile
@@ -37,11 +38,12 @@ def quick_score(
     profile: RobotProfile,
     simulator: Simulator,
     seed: int,
+    correction: ActionCorrection | None = None,
 ) -> QuickScore:
-    """Score `policy` from as many perturbed starts at frame 0 as the simulator has robots."""
+    """Score `policy` from as many perturbed starts at frame 0 as the simulator has robots, under `correction`."""
     frames = np.zeros(simulator.num_envs, np.intp)
     starts = perturbed_starts(reference, frames, seed)
-    run = play(policy, rule, reference, profile, simulator, starts, frames)
+    run = play(policy, rule, reference, profile, simulator, starts, frames, correction)
     return QuickScore(
         success=float(run.alive[-1].mean()),
         coverage=float(run.alive[1:].mean()),

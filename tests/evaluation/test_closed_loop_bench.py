@@ -18,6 +18,7 @@ from asap_core.environments.disturbances import DisturbanceSettings
 from asap_core.environments.randomisation import RandomisationSettings
 from asap_core.errors import ConfigError, UnknownNameError
 from asap_core.evaluation.alignment_bench.splits import fold
+from asap_core.evaluation.closed_loop_bench import finetuning
 from asap_core.evaluation.closed_loop_bench.arms import ARMS, DEFAULT_ARMS
 from asap_core.evaluation.closed_loop_bench.bench import bench
 from asap_core.evaluation.closed_loop_bench.cells import Cells, Places
@@ -25,11 +26,13 @@ from asap_core.evaluation.closed_loop_bench.motions import DEFAULT_MOTIONS, LEVE
 from asap_core.evaluation.closed_loop_bench.paper import FIGURES, TABLE_IV
 from asap_core.evaluation.closed_loop_bench.settings import Recipe
 from asap_core.evaluation.closed_loop_bench.tables import difference_table, level_table, shown
-from asap_core.evaluation.published import POLICY_NAMES
+from asap_core.evaluation.published import POLICY_NAMES, load_published
 from asap_core.metrics import METRIC_NAMES
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.rollouts import Rollout
+from asap_core.training.evaluate import QuickScore
+from asap_core.training.policy import OnnxPolicy
 from tasks.bench import run_bench
 from tasks.closed_loop_bench import bench_closed_loop, recipe_of
 
@@ -175,12 +178,29 @@ def test_every_arm_runs_and_is_kept(shared_dir: Path, tmp_path: Path, monkeypatc
     assert by_arm.loc["vanilla"]["success"] == 1.0
     errors = by_arm["E_g_mpjpe"]
     assert errors["vanilla"] != errors["fixed_point"]
-    trained = ["finetune_only", "domain_randomisation", "action_noise", "asap", "oracle"]
-    assert errors[trained].nunique() == len(trained)
+    assert len(list((tmp_path / "cache" / "policies").iterdir())) == sum(ARMS[a].has_seeds for a in DEFAULT_ARMS)
     assert not list((tmp_path / "cache" / "running").iterdir())
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"cells.csv", "table.csv", "differences.csv", "table.png"}
     monkeypatch.setattr(Cells, "_run", lambda *args: pytest.fail("computed again"))
     pd.testing.assert_frame_equal(bench(*given), first)
+
+
+@pytest.mark.parametrize(("later", "kept"), [(80.0, False), (120.0, True)])
+def test_the_published_policy_stays_unless_training_helped_where_it_was_trained(
+    shared_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: float, kept: bool
+) -> None:
+    scores = iter([100.0, later])
+    monkeypatch.setattr(finetuning, "quick_score", lambda *given: QuickScore(1.0, 1.0, next(scores)))
+    recipe = least_recipe()
+    finetuner = finetuning.Finetuner(PROFILE, recipe, shared_dir, tmp_path, "code")
+    world = finetuning.World(Corrected("zero", recipe.simulation.physics), "nominal")
+    path = finetuner.policy("side_jump_level1", 0, ARMS["finetune_only"], world, "test")
+    published, reference = load_published(shared_dir, "side_jump_level1", PROFILE)
+    policy = OnnxPolicy(path)
+    policy.check(PROFILE, reference)
+    seen = np.random.default_rng(0).normal(size=(5, 380)).astype(np.float32)
+    assert np.allclose(policy(seen), published(seen), atol=1e-4) == kept
+    assert finetuner.policy("side_jump_level1", 0, ARMS["finetune_only"], world, "test") == path
 
 
 def test_unknown_names_and_numbers_are_refused() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from asap_core.alignment.action_noise import ActionNoise
 from asap_core.alignment.corrected import Corrected
@@ -22,6 +25,8 @@ from asap_core.evaluation.published import load_published, policy_file
 from asap_core.files import atomic_file, content_key, sha256_file, write_tensors
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.factory import make_simulator
+from asap_core.training.evaluate import QuickScore, quick_score
+from asap_core.training.export import export_policy
 from asap_core.training.ppo import PpoTrainer
 from asap_core.training.published import published_contract
 from asap_core.training.session import TrainingSession
@@ -29,6 +34,9 @@ from asap_core.training.warm_start import learn_critic, load_actor, train_last_l
 
 _SEED_STEP = 1000
 """Between the seeds of two trainings, as in stage `finetune`."""
+_SCORE_SEED = 104729
+"""Of the starts by which the best policy of a training is chosen; others than those of the evaluation."""
+Act = Callable[[NDArray[np.float32]], NDArray[np.floating]]
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,9 @@ class World:
 
 
 class Finetuner:
-    """Fine-tunes published policies.
+    """Fine-tunes published policies; of a training the policy is taken that is best where it was trained.
+
+    The published one stays if none is better there.
 
     Args:
         profile: their robot.
@@ -87,10 +97,26 @@ class Finetuner:
         trainer = PpoTrainer(env, ppo, _SEED_STEP * (seed + 1))
         if recipe.warm_start.last_layer_only:
             train_last_layer_only(trainer)
-        trainer.load_networks(self._start(motion, seed, reference), recipe.finetune.init_std)
-        contract = published_contract(self._profile, reference)
-        session = TrainingSession(trainer, contract, running, recipe.finetune.checkpoint_every)
+        start = self._start(motion, seed, reference)
+        trainer.load_networks(start, recipe.finetune.init_std)
+        contract, score = published_contract(self._profile, reference), self._score(reference, world.corrected)
+        first = score(trainer.policy())
+        session = TrainingSession(
+            trainer, contract, running, recipe.warm_start.score_every, lambda: score(trainer.policy())
+        )
         session.run(recipe.finetune.iterations, label)
+        if session.best is None or not session.best.better_than(first):
+            trainer.load_networks(start, recipe.finetune.init_std)
+            export_policy(trainer.actor, contract, running / "policy.onnx")
+
+    def _score(self, reference: ReferenceMotion, corrected: Corrected) -> Callable[[Act], QuickScore]:
+        """Judges a policy where it is trained; the target is seen by the arm that is trained there alone."""
+        profile, settings = self._profile, self._recipe.simulation
+        simulator = corrected.simulator(profile, settings, self._recipe.evaluate.starts)
+        rule = published_contract(profile, reference).rule
+        return lambda policy: quick_score(
+            policy, rule, reference, profile, simulator, _SCORE_SEED, corrected.correction
+        )
 
     def _env(self, reference: ReferenceMotion, arm: Arm, corrected: Corrected, seed: int) -> TrackingEnv:
         recipe, profile, num_envs = self._recipe, self._profile, self._recipe.ppo.num_envs

@@ -21,6 +21,8 @@ class WarmStartSettings(Settings):
 
     critic_iterations: int = Field(default=6, ge=0)
     """In which the critic alone learns, from nothing, in the nominal simulator; every arm goes on from there."""
+    score_every: int = Field(default=5, ge=1)
+    """Iterations between two looks at the policy, in the simulator that it is trained in; the best one is taken."""
     last_layer_only: bool = True
     """Whether the actor's last layer alone is trained: what so few samples can teach."""
     distance_m: float = Field(default=0.8, gt=0)
