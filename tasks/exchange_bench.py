@@ -32,6 +32,9 @@ def bench_exchange(root: Path) -> Figures:
     Figures: after each leg and in each engine, success rate, share of the clip covered and E_g_mpjpe in mm from eight
     perturbed starts. Runs where Isaac Lab is installed.
 
+    Args:
+        root: with params.yaml, the retargeted motion `motions.train` and models/pretrained, as `pretrain` leaves them.
+
     Raises:
         InputFileError: no models/pretrained.
     """
