@@ -19,8 +19,8 @@ from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
 from tensordict import TensorDict
 
-from asap_core.environments.tracking import StepResult, TrackingEnv
 from asap_core.environments.side_by_side import Observations, SideBySide
+from asap_core.environments.tracking import StepResult, TrackingEnv
 from asap_core.training.freed_memory import keep_freed_memory
 from asap_core.training.lean_ppo import LeanPpo
 from asap_core.training.ranks import Ranks

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from asap_core.environments.settings import TrackingSettings
-from asap_core.environments.tracking import TrackingEnv
 from asap_core.environments.side_by_side import SideBySide
+from asap_core.environments.tracking import TrackingEnv
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.simulators.mujoco import MujocoSimulator

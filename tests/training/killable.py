@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from asap_core.environments.settings import TrackingSettings
-from asap_core.environments.tracking import TrackingEnv
 from asap_core.environments.side_by_side import SideBySide
+from asap_core.environments.tracking import TrackingEnv
 from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.simulators.mujoco import MujocoSimulator
@@ -31,9 +31,7 @@ def train(folder: Path) -> None:
     ]
     ppo = PpoSettings(learner="lean", num_envs=8, steps_per_env=6, epochs=2, mini_batches=2, hidden=(32, 16))
     contract = PolicyContract.of(profile, reference, task)
-    TrainingSession(PpoTrainer(SideBySide(groups), ppo, 0), contract, folder, CHECKPOINT_EVERY).run(
-        ITERATIONS, "train"
-    )
+    TrainingSession(PpoTrainer(SideBySide(groups), ppo, 0), contract, folder, CHECKPOINT_EVERY).run(ITERATIONS, "train")
 
 
 if __name__ == "__main__":
