@@ -9,7 +9,7 @@ import numpy as np
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.simulators.isaaclab.parameters import write_parameters
-from asap_core.simulators.isaaclab.runtime import Engine, require_isaaclab
+from asap_core.simulators.isaaclab.runtime import Engine, collecting_later, require_isaaclab
 from asap_core.simulators.isaaclab.world import IsaacLabWorld
 from asap_core.simulators.one_scene import OneSceneSimulator
 from asap_core.simulators.protocol import Array, Ids, RobotState
@@ -42,8 +42,9 @@ class IsaacLabSimulator(OneSceneSimulator):
         super().__init__(profile, physics, num_envs)
         self._now: RobotState | None = None
         """The present state, where it was read already."""
-        self.world = IsaacLabWorld(profile, self.physics, engine, num_envs, self._set_up, self.park)
-        self.world.attach()
+        with collecting_later():
+            self.world = IsaacLabWorld(profile, self.physics, engine, num_envs, self._set_up, self.park)
+            self.world.attach()
 
     @property
     def state(self) -> RobotState:
