@@ -54,7 +54,7 @@ def _rows(target: str, rival: str, cells: Sequence[Cell], code: str) -> list[dic
         return []
     errors = SegmentErrors.joined([c.errors for c in held])
     closed = closed_share(errors, SegmentErrors.joined([c.zero for c in held]))
-    sampled = closed_share(seen[0].errors, seen[0].zero) if seen else [None] * len(HORIZONS_S)
+    sampled = [share.mean for share in closed_share(seen[0].errors, seen[0].zero)] if seen else [None] * len(HORIZONS_S)
     about = {
         "folds": " ".join(c.fold for c in held),
         "of_folds": NUM_FOLDS,
@@ -69,7 +69,7 @@ def _rows(target: str, rival: str, cells: Sequence[Cell], code: str) -> list[dic
         row: dict[str, object] = {"target": target, "horizon_s": horizon, "rival": rival}
         row |= {"closed": closed[i].mean, "low": closed[i].low, "high": closed[i].high, "episodes": closed[i].n}
         row |= {"must": must, "aim": aim, "verdict": _verdict(closed[i].mean, must)}
-        row |= {"in_sample": sampled[i].mean if sampled[i] else None}
+        row |= {"in_sample": sampled[i]}
         row |= dict(zip(FIGURES, errors.figures[:, i].mean(axis=0).tolist(), strict=True))
         rows.append(row | _papers(horizon, rival) | about)
     return rows
@@ -106,7 +106,7 @@ def shown(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _one(share: float | None) -> str:
-    return "–" if pd.isna(share) else f"{100 * share:.0f}"
+    return "–" if share is None or pd.isna(share) else f"{100 * share:.0f}"
 
 
 def _two(first: float | None, second: float | None) -> str:
