@@ -78,8 +78,9 @@ class Feasibility:
         """The verdict and its reasons, or how near the motion comes to each limit."""
         if self.reasons:
             return f"motion {self.motion!r} {self.verdict}: {'; '.join(self.reasons)}"
-        worst = ", ".join(f"{demand.name} {demand.value.max():.2f} {demand.unit}" for demand in self.demands)
-        return f"motion {self.motion!r} is within the robot's limits: at most {worst}"
+        position, *others = (demand.value.max() for demand in self.demands)
+        shares = ", ".join(f"{value:.0%} of {d.name}" for d, value in zip(self.demands[1:], others, strict=True))
+        return f"motion {self.motion!r} is within the robot's limits: {-position:.2f} rad at least, {shares} at most"
 
     def rows(self) -> list[dict[str, str | float]]:
         """For each joint and quantity the worst value, when it is, and the share of frames beyond what is allowed."""
