@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -111,6 +112,44 @@ def test_robot_files_are_kept_one_for_each_content(monkeypatch, tmp_path):
     assert paths[0] == paths[2] != paths[1]
     assert sorted(map(str, (tmp_path / "cache").iterdir())) == sorted(set(paths))
     assert Path(paths[1]).read_text() == robot_usda(PROFILE, other)
+
+
+@needs_isaaclab
+@pytest.mark.parametrize(
+    "damage", [lambda text: text[: len(text) // 2], lambda text: text.replace("mass = 1", "mass = 2")]
+)
+def test_a_robot_file_that_is_cut_off_or_altered_is_written_anew(monkeypatch, tmp_path, damage):
+    monkeypatch.setattr(scene, "cache_folder", lambda: tmp_path)
+    path = Path(scene.articulation_cfg(PROFILE, PhysicsSettings()).spawn.usd_path)
+    text = path.read_text()
+    assert damage(text) != text
+    path.write_text(damage(text))
+    assert scene.articulation_cfg(PROFILE, PhysicsSettings()).spawn.usd_path == str(path)
+    assert path.read_text() == text == robot_usda(PROFILE, PhysicsSettings())
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@needs_isaaclab
+def test_a_cache_that_warp_cannot_make_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    look = "from asap_core.simulators.isaaclab.runtime import cache_folder; cache_folder()"
+    environment = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "file" / "cache")}
+    ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, env=environment)
+    last = ran.stderr.splitlines()[-1]
+    assert "StageError" in last
+    assert "file/cache" in last
+    assert "cannot be written: Not a directory; WARP_CACHE_PATH names another" in last
+
+
+@needs_isaaclab
+def test_a_mark_that_cannot_be_written_is_named(monkeypatch, tmp_path):
+    (tmp_path / "cache").touch()
+    monkeypatch.setattr(runtime, "_mark", lambda engine: tmp_path / "cache" / engine)
+    with (
+        pytest.raises(StageError, match=r"cache/newton: cannot be written.*WARP_CACHE_PATH"),
+        runtime.starting("newton"),
+    ):
+        pass
 
 
 @needs_isaaclab

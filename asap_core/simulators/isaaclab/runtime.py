@@ -115,8 +115,9 @@ def starting(engine: Engine) -> Iterator[None]:
     say(f"Isaac Lab, {engine}: compiling kernels, half a minute to two, once on this machine")
     begin = time.perf_counter()
     yield
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.touch()
+    with writing_cache(mark):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
     say(f"Isaac Lab, {engine}: started after {time.perf_counter() - begin:.0f} s")
 
 
@@ -147,5 +148,18 @@ def _warp() -> Any:
     """Initialised. Untyped where it is installed, absent elsewhere."""
     warp = import_module("warp")
     warp.config.log_level = warp.LOG_WARNING
-    warp.init()
+    with writing_cache():
+        warp.init()
     return warp
+
+
+@contextmanager
+def writing_cache(path: Path | None = None) -> Iterator[None]:
+    """What cannot be written there, `path` if given, is said as a StageError with the way out."""
+    try:
+        yield
+    except OSError as error:
+        raise StageError(
+            f"{path or error.filename}: cannot be written: {error.strerror}; WARP_CACHE_PATH names another folder for "
+            "compiled kernels and robot files"
+        ) from error

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from asap_core.errors import StageError
 from asap_core.robots.kinematics import Kinematics
 from asap_core.robots.mjcf import scaled_gains
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
 from asap_core.robots.usd import ground_usda, joint_prims, link_prims, robot_usda
-from asap_core.simulators.isaaclab.runtime import cache_folder
+from asap_core.simulators.isaaclab.runtime import cache_folder, writing_cache
 
 SPACING = 3.0
 """m between robots, which never collide with each other."""
@@ -94,18 +93,22 @@ def standing_height(profile: RobotProfile) -> float:
 def _file(name: str, text: str) -> Path:
     """Isaac Lab reads robots from files: one for each content, which stays, as processes may end before they clean up.
 
+    One that does not hold what its name says, cut off by a full disk or changed by hand, is written anew.
+
     Raises:
         StageError: the cache cannot be written.
     """
-    path = cache_folder() / f"asap-{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.usda"
-    if path.exists():
-        return path
-    try:
+    content = text.encode()
+    path = cache_folder() / f"asap-{name}-{hashlib.sha256(content).hexdigest()[:16]}.usda"
+    # Not `atomic_file`, which takes another process's unfinished file of the same name for one left behind.
+    partial = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    with writing_cache(path):
+        if path.exists() and path.read_bytes() == content:
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not `atomic_file`, which takes another process's unfinished file of the same name for one left behind.
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as partial:
-            partial.write(text)
-        os.replace(partial.name, path)
-    except OSError as error:
-        raise StageError(f"{path}: cannot be written: {error.strerror}; WARP_CACHE_PATH names another place") from error
+        try:
+            partial.write_bytes(content)
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
     return path
