@@ -16,8 +16,9 @@ from asap_core.robots import get_profile
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.usd import ground_usda, robot_usda
 from asap_core.simulators.factory import make_simulator
-from asap_core.simulators.isaaclab import runtime, scene
+from asap_core.simulators.isaaclab import runtime, scene, world
 from asap_core.simulators.isaaclab.scene_robot import SceneRobot
+from asap_core.simulators.isaaclab.simulator import IsaacLabSimulator
 from asap_core.simulators.protocol import RobotState
 from asap_core.simulators.settings import SimulationSettings
 
@@ -248,3 +249,55 @@ def test_forces_on_the_feet_are_those_of_isaac_labs_sensor_robot_by_robot_and_fo
     np.testing.assert_array_equal(found, SceneRobot.foot_forces(simulator.world.robot))
     assert len(set(found[:2, :, 2].round(1).ravel())) == 4
     assert not found[2].any()
+
+
+class _ByIsaacLab(SceneRobot):
+    """Through Isaac Lab's own bookkeeping, as on the other engines."""
+
+
+def _moved(drive: str) -> tuple[str, np.ndarray]:
+    """How robots that differ move: kicked, delayed, corrected, reset some at a time; after each of 12 steps."""
+    each = [
+        PhysicsSettings(
+            drive=drive, friction=0.5 + 0.3 * i, armature=0.01 + 0.01 * i, action_delay=i, frictionloss=0.1 * i
+        )
+        for i in range(3)
+    ]
+    simulator = IsaacLabSimulator(PROFILE, each, 3)
+    kind = type(simulator.world.robot).__name__
+    simulator.set_state(np.arange(3), standing(3))
+    targets = PROFILE.default_joint_pos + np.random.default_rng(0).normal(0.0, 0.1, (12, 3, PROFILE.num_joints))
+
+    def swing(state: RobotState, joint_target: np.ndarray, time_s: float) -> np.ndarray:
+        return 0.05 * np.sin(state.joint_pos + 20 * time_s)
+
+    rows = []
+    for step, target in enumerate(targets):
+        simulator.step(target, swing if step % 3 == 0 else None)
+        now = simulator.state
+        rows.append(np.concatenate([*now.__dict__.values(), simulator.world.foot_forces().reshape(3, -1)], axis=1))
+        if step in (3, 7):
+            simulator.set_state(np.array([0, 2]), standing(2))
+        if step in (5, 7):
+            simulator.set_root_velocity(np.array([2, 1]), np.array([[0.5, 0.0, 0.1], [0.0, -0.5, 0.0]]))
+    return kind, np.array(rows)
+
+
+@needs_isaaclab
+@pytest.mark.parametrize("drive", ["implicit", "explicit"])
+def test_straight_from_the_engine_or_by_isaac_lab_robots_move_the_same_to_the_bit(monkeypatch, drive):
+    if not runtime.shares_physx("physx"):
+        pytest.skip("Isaac Sim or a GPU present: there is one way")
+    straight, found = _moved(drive)
+    build = world.IsaacLabWorld._build
+
+    def by_isaac_lab(self):
+        with monkeypatch.context() as patch:
+            patch.setattr(world, "OvphysxRobot", _ByIsaacLab)
+            build(self)
+
+    monkeypatch.setattr(world.IsaacLabWorld, "_build", by_isaac_lab)
+    generic, expected = _moved(drive)
+    assert (straight, generic) == ("OvphysxRobot", "_ByIsaacLab")
+    assert np.abs(expected[..., -6:]).max() > 10.0
+    np.testing.assert_array_equal(found, expected)
