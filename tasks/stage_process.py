@@ -41,7 +41,7 @@ OUTPUTS = {
 TRAININGS = ("pretrain", "finetune")
 PYTHON_VARIABLE = "ASAP_ISAACLAB_PYTHON"
 _ISAACLAB_PYTHON = Path(".venv-isaaclab/bin/python")
-"""Made by `make test-isaaclab`."""
+"""Made by `make isaaclab`."""
 
 
 def needs_process(stage: str, params: Params) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
+from asap_core.errors import StageError
 from asap_core.motions.robot import RobotMotion
 from asap_core.robots.kinematics import Kinematics, LinkStates
 from asap_core.robots.profile import RobotProfile
@@ -94,7 +95,16 @@ class ReferenceMotion:
         """Resample `motion` to the control rate, its start moved to x = y = 0, and derive all velocities.
 
         Link velocities come from the smoothed joint velocities, whichever the state has.
+
+        Raises:
+            StageError: the motion's joints are not those of `profile`, in its order.
         """
+        if tuple(motion.joint_names) != tuple(profile.joint_names):
+            raise StageError(
+                f"motion {motion.name!r} was made for robot {motion.robot!r}, {len(motion.joint_names)} joints; found "
+                f"{', '.join(motion.joint_names)}; expected those of {profile.name!r}, in this order: "
+                f"{', '.join(profile.joint_names)}; run stage retarget for this robot, or convert it: asap convert"
+            )
         times = np.arange(len(motion.root_pos)) / motion.fps
         at = np.arange(int(np.floor(times[-1] / control_dt + 1e-9)) + 1) * control_dt
         root_pos = motion.root_pos - np.array([*motion.root_pos[0, :2], 0.0])
