@@ -51,3 +51,11 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UnknownNameError
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UnknownNameError(f"unknown {kind} {name!r}; valid: {', '.join(names)}.{hint}")
+
+
+def check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `unknown_name` for the first of `names` that is not in `known`."""
+    valid = list(known)
+    for name in names:
+        if name not in valid:
+            raise unknown_name(kind, name, valid)

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from asap_core.config import Params
-from asap_core.errors import ConfigError, unknown_name
+from asap_core.errors import ConfigError, check_names
 from asap_core.evaluation.tracking_bench.bench import PARTS, Places, bench
 from asap_core.evaluation.tracking_bench.learning import Recipe
 from asap_core.robots import get_profile
@@ -42,9 +42,7 @@ def bench_tracking(
         InputFileError: the shared clips are missing.
     """
     parts = tuple(only.split(",")) if only else PARTS
-    for part in parts:
-        if part not in PARTS:
-            raise unknown_name("part of the bench", part, PARTS)
+    check_names("part of the bench", parts, PARTS)
     if seeds < 1 or (minutes is not None and minutes <= 0) or (threads is not None and threads < 1):
         raise ConfigError(f"--seeds {seeds}, --minutes {minutes}, --threads {threads}: expected numbers above 0")
     shared = shared_folder(root)

@@ -15,7 +15,7 @@ from asap_core.alignment.physics_fit import SysIdSettings
 from asap_core.alignment.settings import AlignSettings
 from asap_core.alignment.sysid import SysIdRival
 from asap_core.alignment.two_stage import TwoStageRival
-from asap_core.errors import unknown_name
+from asap_core.errors import check_names
 from asap_core.evaluation.alignment_bench.cells import kept_cells
 from asap_core.evaluation.alignment_bench.plot import draw
 from asap_core.evaluation.alignment_bench.splits import PARTS
@@ -65,9 +65,7 @@ def bench(
         UnknownNameError: a name is none.
     """
     for kind, given, known in (("target", targets, ALL_TARGETS), ("rival", names, RIVALS), ("fold", folds, PARTS)):
-        for name in given:
-            if name not in known:
-                raise unknown_name(kind, name, known)
+        check_names(kind, given, known)
     by_name = {rival.name: rival for rival in rivals(profile, simulation, align)}
     yardsticks = {t: Yardstick(t, profile, simulation, shared, cache, code) for t in targets}
     for target, fold, name in product(targets, folds, names):

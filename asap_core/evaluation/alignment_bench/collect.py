@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from asap_core.environments.playback import perturbed_starts, play
-from asap_core.evaluation.published import load_published
+from asap_core.evaluation.published import load_published, policy_file
 from asap_core.files import content_key, sha256_file
 from asap_core.robots.physics import PhysicsSettings
 from asap_core.robots.profile import RobotProfile
@@ -36,8 +36,7 @@ def collect_motion(
         settings: whose engine simulates the target.
         code: digest of the code that rollouts depend on.
     """
-    policy_file = shared / "data" / "asap" / "policies" / f"{name}.onnx"
-    sha256 = sha256_file(policy_file)
+    sha256 = sha256_file(policy_file(shared, name))
     physics = target.model_dump(mode="json")
     path = folder / f"{content_key(name, sha256, physics, settings.backend, EPISODES, START_SEED, code)}.parquet"
     if path.exists():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from asap_core.alignment.corrected import Rival
-from asap_core.errors import unknown_name
+from asap_core.errors import check_names
 from asap_core.evaluation.alignment_bench.targets import TARGETS
 from asap_core.evaluation.closed_loop_bench.arms import ARMS
 from asap_core.evaluation.closed_loop_bench.cells import Cells, Places, Row
@@ -45,9 +45,7 @@ def bench(
         UnknownNameError: a name is none.
     """
     for kind, names, known in (("target", targets, TARGETS), ("motion", motions, LEVEL_OF), ("arm", arms, ARMS)):
-        for name in names:
-            if name not in known:
-                raise unknown_name(kind, name, known)
+        check_names(kind, names, known)
     of_target = {target: Cells(target, profile, recipe, rivals, places) for target in targets}
     wanted = [
         (target, motion, arm, seed)
